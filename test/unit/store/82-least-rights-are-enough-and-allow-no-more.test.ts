@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row 82: under the shipped ACL the whole contract works, and CONFIG, KEYS, FLUSHALL, DEBUG and
- * foreign keys do not.
+ * docs/failure-model.md row 82: with the shipped ACL the whole contract works, and CONFIG, KEYS, FLUSHALL, DEBUG and foreign
+ * keys are refused.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -27,7 +27,7 @@ const USER = `tollgate:${PASSWORD}@`;
 
 keepsTheContract("redis under the shipped ACL", () => redisBench(USER, ARGS));
 
-test("in a cluster, too", async () => {
+test("the shipped ACL is also sufficient in a cluster", async () => {
   const cluster = await startRedisCluster(ARGS);
   const { nodes } = cluster;
   const password = new Secret(PASSWORD);
@@ -57,7 +57,7 @@ test("in a cluster, too", async () => {
   }
 });
 
-test("as it is shipped nobody gets in", async () => {
+test("with the ACL as shipped no password is accepted", async () => {
   writeFileSync(join(dir, "shipped.conf"), SHIPPED);
   const redis = await startRedis({ args: ["--include", join(dir, "shipped.conf")] });
   try {
@@ -84,7 +84,7 @@ const FORBIDDEN = [
   ["EVAL", "return redis.call('GET', KEYS[1])", "1", "foreign"],
 ] as const;
 
-test("what it is not for is NOPERM", async () => {
+test("commands and keys that the gateway does not need are refused with NOPERM", async () => {
   const redis = await startRedis({ args: ARGS });
   try {
     for (const command of FORBIDDEN) {

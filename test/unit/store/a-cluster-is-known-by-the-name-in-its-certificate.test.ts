@@ -1,4 +1,4 @@
-/** `rediss://` and `rediss-cluster://`: who answers has a certificate for the name in the configuration, which is no address. */
+/** `rediss://` and `rediss-cluster://`: a server's certificate has to be valid for the configured name, not for its address. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,14 +40,14 @@ async function startTls(t: TestContext, args: readonly string[]) {
   return { redis, port };
 }
 
-test("a single server", async (t) => {
+test("a single server is verified by the name in its certificate", async (t) => {
   const { port } = await startTls(t, []);
   const store = await openStore({ kind: "redis", url: new Secret(`rediss://localhost:${port}/0`) }, PATIENT);
   t.after(() => store.close());
   await store.check();
 });
 
-test("a cluster, and no server whose certificate is for another name", async (t) => {
+test("a cluster is verified by the configured name, and a server with a certificate for another name is refused", async (t) => {
   const { redis, port } = await startTls(t, CLUSTER);
   await serveAllSlots(redis);
   const open = (host: string) =>

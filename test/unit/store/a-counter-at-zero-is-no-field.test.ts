@@ -1,4 +1,7 @@
-/** What counts requests at once goes with the last of them, so that an account grows with no group or key that it has ever had. */
+/**
+ * A counter of requests in flight is deleted with the last request, so that an account does not grow with every group or key
+ * that it ever had.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limitsText } from "../../../src/store/limits/limits.ts";
@@ -6,7 +9,7 @@ import { accountKey } from "../../../src/store/redis/keys.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "./asks.ts";
 import { redisBench } from "./benches.ts";
 
-test("also of a key with a limit of its own, and where its hold has ended", async (t) => {
+test("counters of requests in flight are deleted when they reach zero, by a settlement and by an expired hold", async (t) => {
   const { redis, store, nowMs, setTime, close } = await redisBench();
   t.after(close);
   const tag = await makeAccount(store, "Zero");
@@ -21,7 +24,7 @@ test("also of a key with a limit of its own, and where its hold has ended", asyn
   assert.deepEqual(await counters(), [], "settled");
   admitted(await store.admit(askOf(2)));
   setTime(nowMs() + 1_001);
-  // Any step of the account lets go what has ended.
+  // Any step of the account releases expired holds.
   await store.extend({ tag, requestId: ridOf(2), target: first.hold });
   assert.deepEqual(await counters(), [], "ended");
 });

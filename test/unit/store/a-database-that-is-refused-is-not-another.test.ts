@@ -1,4 +1,4 @@
-/** A server that refuses us the database of the address is not used at all, and what is wrong with an address is said. */
+/** A server that refuses the database in the address is not used at all, and the log says what is wrong with the address. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test, { type TestContext } from "node:test";
@@ -9,7 +9,7 @@ import { Secret } from "../../../src/values/secret.ts";
 import type { StoreSettings } from "../../../src/values/settings.ts";
 import { startRedis } from "../../rig/redis.ts";
 
-/** Short, since those who must not come in are waited for. */
+/** Short, since the test waits for connections that must be refused. */
 const BRIEF = { commandTimeoutMs: 500, stepTimeoutMs: 1_000 } as const;
 const ANY_AUTHORITY = { ca: undefined, identity: undefined, serverName: undefined };
 const ACCOUNT = { tag: newAccountTag(randomBytes), name: "acme", plan: "free" };
@@ -21,7 +21,7 @@ async function opened(t: TestContext, settings: StoreSettings) {
   return { store, reasons };
 }
 
-test("a user that may not SELECT gets no account into the first database, and is served once it may", async (t) => {
+test("a user without the right to SELECT writes nothing into database 0, and works once it has the right", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   await redis.command("ACL", "SETUSER", "default", "-select");
@@ -47,7 +47,7 @@ test("a user that may not SELECT gets no account into the first database, and is
   assert.doesNotMatch(second ?? "", /:0/);
 });
 
-test("a database that the server does not have is none", async (t) => {
+test("an address with a database that the server does not have is refused", async (t) => {
   const redis = await startRedis({ args: ["--databases", "2"] });
   t.after(() => redis.stop());
   const { store, reasons } = await opened(t, { kind: "redis", url: new Secret(`${redis.url}/2`) });
@@ -56,7 +56,7 @@ test("a database that the server does not have is none", async (t) => {
   assert.match(await redis.command("DBSIZE"), /:0/);
 });
 
-test("the address of a cluster or of TLS that a single server without it has says so", async (t) => {
+test("a cluster or TLS address of a server that is neither is reported as such", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const nodes = [{ host: "127.0.0.1", port: redis.port }];

@@ -1,5 +1,5 @@
-// Row B6: Sentinel announces a failover while a gateway that has lost the primary still asks for the new one. ioredis 6.0.0
-// gives such a connection up for good, and the gateway stayed without its store.
+// Row B6: Sentinel announces a failover while a gateway that has lost the primary is still asking for the new one. ioredis
+// 6.0.0 gives such a connection up for good, and the gateway stayed without its store.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
@@ -7,10 +7,10 @@ import { startRedis } from "../../rig/redis.ts";
 import { startScriptedSentinel } from "../../rig/scripted-sentinel.ts";
 import { makeAccount } from "./asks.ts";
 
-/** A lost connection is made again within a second (`RECONNECT_DELAY_MAX_MS`); the rest is for a busy machine. */
+/** A lost connection is reopened within a second (`RECONNECT_DELAY_MAX_MS`); the rest is for a busy machine. */
 const BACK_MS_MAX = 20_000;
 
-test("both connections of a store come back from a failover that is announced while they look for the primary", async (t) => {
+test("both connections of a store recover from a failover that is announced while they look up the primary", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const sentinel = await startScriptedSentinel(redis.port);
@@ -37,7 +37,7 @@ test("both connections of a store come back from a failover that is announced wh
   assert.equal((await store.getAccount(tag))?.plan, "free");
 });
 
-/** Tries until the store answers; a connection that is being made refuses. */
+/** Retries until the store answers; a connection that is being opened refuses. */
 async function untilAnswered(what: string, work: () => Promise<unknown>): Promise<void> {
   const deadline = performance.now() + BACK_MS_MAX;
   let last: unknown;
@@ -50,5 +50,5 @@ async function untilAnswered(what: string, work: () => Promise<unknown>): Promis
       await new Promise(setImmediate);
     }
   }
-  assert.fail(`the connection for ${what} has not come back: ${last}`);
+  assert.fail(`the connection for ${what} has not recovered: ${last}`);
 }

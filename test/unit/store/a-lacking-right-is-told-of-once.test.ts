@@ -1,5 +1,5 @@
 /**
- * A right that a server's user lacks is reported in the error or in a warning, never in both; the test plays the
+ * A right that a server's user lacks is reported in the error or in a warning, never in both. The test simulates the
  * connection.
  */
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import type { RedisConnection } from "../../../src/store/redis/connection/connec
 import { Rights } from "../../../src/store/redis/connection/rights.ts";
 import type { Script } from "../../../src/store/redis/scripts.ts";
 
-/** Servers by name, with the places of the rights that they lack. */
+/** Servers by name, with the indexes of the rights that they lack. */
 function scene(lacking: Record<string, string[]>) {
   const connection = {
     losses: () => 0,
@@ -26,7 +26,7 @@ function scene(lacking: Record<string, string[]>) {
   };
 }
 
-test("of one server, in the error alone, however the lack was noticed first", async () => {
+test("a right that a single server lacks is reported in the error only, however it was noticed first", async () => {
   const lacking: Record<string, string[]> = { "": [] };
   const check = scene(lacking);
   assert.deepEqual(await check(), [undefined]);
@@ -37,13 +37,17 @@ test("of one server, in the error alone, however the lack was noticed first", as
   assert.deepEqual(await check(), [undefined]);
 });
 
-test("of a part of a cluster, in warnings for as long as it lasts, and when it is over", async () => {
+test("a right that one server of a cluster lacks is reported in warnings as long as it lasts, and when it is restored", async () => {
   const lacking: Record<string, string[]> = { a: [], b: [] };
   const check = scene(lacking);
   await check();
   lacking.b = ["1"];
   assert.deepEqual(await check(), [undefined, "Redis at b may not ZREM"]);
-  assert.deepEqual(await check(), [undefined, "Redis at b may not ZREM"], "whoever asks leaves out what it has told");
+  assert.deepEqual(
+    await check(),
+    [undefined, "Redis at b may not ZREM"],
+    "the caller omits what it has already logged",
+  );
   lacking.a = ["1"];
   assert.deepEqual(await check(), ["Redis at a may not ZREM", "Redis at b may not ZREM"]);
   lacking.a = [];
@@ -51,7 +55,7 @@ test("of a part of a cluster, in warnings for as long as it lasts, and when it i
   assert.deepEqual(await check(), [undefined, "Redis at b has all"]);
 });
 
-test("a server that never says what its user may do is asked again by the script that comes after a second", async (t) => {
+test("a server that does not answer about its user's rights is asked again by a script one second later", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let asked = 0;
   const connection = {
@@ -66,10 +70,10 @@ test("a server that never says what its user may do is asked again by the script
   await first;
   await rights.pass("k");
   assert.equal(asked, 2);
-  assert.equal(rights.pass("k"), undefined, "known from then on");
+  assert.equal(rights.pass("k"), undefined, "not asked again");
 });
 
-test("a connection that was made anew may be another user's: what was known before it is asked again", async () => {
+test("after a reconnect, which may be as another user, the rights are read again", async () => {
   let losses = 0;
   let lacking: string[] = [];
   let asked = 0;

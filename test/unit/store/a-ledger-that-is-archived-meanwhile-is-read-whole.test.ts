@@ -1,4 +1,6 @@
-/** On Redis a page is read in two commands; what is archived in between is neither missing nor there twice. */
+/**
+ * On Redis a page of the ledger is read with two commands; lines archived between them are neither missing nor listed twice.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readLedger } from "../../../src/store/redis/archive.ts";
@@ -12,7 +14,7 @@ import { archiveThrough } from "./contract-archive.ts";
 const LINES = 30;
 const AGE_MS = 97 * 3_600_000;
 
-test("lines that are archived between the two commands of a reader", async (t) => {
+test("lines that are archived between the two commands of a reader are neither missing nor doubled", async (t) => {
   const { store, redis, nowMs, setTime, close } = await redisBench();
   t.after(close);
   const tag = await makeAccount(store, "Meanwhile");
@@ -50,11 +52,11 @@ test("lines that are archived between the two commands of a reader", async (t) =
   meanwhile = once(archiveMore(3));
   assert.deepEqual(await read(0, 5), [-3, ...from(4, 4)]);
   meanwhile = once(archiveMore(2));
-  assert.deepEqual(await read(0, 4), [-5, ...from(6, 3)], "behind an opening line that moves");
+  assert.deepEqual(await read(0, 4), [-5, ...from(6, 3)], "after an opening line that moves");
   meanwhile = once(archiveMore(4));
-  assert.deepEqual(await read(7, 4), [-9, ...from(10, 3)], "a reader who is overtaken");
+  assert.deepEqual(await read(7, 4), [-9, ...from(10, 3)], "a reader that the archive overtakes");
   meanwhile = once(archiveMore(2));
-  assert.deepEqual(await read(20, 4), from(21, 4), "a reader who is ahead");
+  assert.deepEqual(await read(20, 4), from(21, 4), "a reader beyond the archived lines");
   meanwhile = once(archiveMore(LINES - 11));
   assert.deepEqual(await read(25, 9), [-LINES], "all of them");
   meanwhile = async () => {};

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B13: a mark that a stopped script has left proves no charge, and the charge is sent again; nor does
- * one that cannot be read.
+ * docs/failure-model.md row B13: a mark that a stopped script has left does not prove a charge, which is then sent again;
+ * neither does an unreadable mark.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -24,9 +24,9 @@ after(async () => {
 
 interface SettledOnce {
   readonly tag: AccountTag;
-  /** What its mark proves. */
+  /** The amount that the mark proves. */
   readonly amount: () => Promise<bigint | undefined>;
-  /** Settles it once more. @returns the outcome. */
+  /** Settles the request once more. @returns the outcome. */
   readonly again: () => Promise<string>;
 }
 
@@ -42,13 +42,13 @@ async function settledOnce(name: string): Promise<SettledOnce> {
   return { tag, amount, again };
 }
 
-test("where the account has a step to be finished", async () => {
+test("a mark proves nothing while the account has a step to finish", async () => {
   const { tag, amount } = await settledOnce("Mtodo");
   await redis.command("HSET", accountKey(tag), "todo", "[]");
   assert.equal(await amount(), undefined);
 });
 
-test("where the account has not counted its line", async () => {
+test("a mark proves nothing if the account has not counted its ledger line", async () => {
   const { tag, amount, again } = await settledOnce("Mseq");
   const seq = Number((await redis.command("HGET", accountKey(tag), "seq")).split("\r\n")[1]);
   await redis.command("HSET", accountKey(tag), "seq", String(seq - 1));
@@ -59,21 +59,21 @@ test("where the account has not counted its line", async () => {
   assert.equal(await again(), "duplicate");
 });
 
-test("where the hold is there", async () => {
+test("a mark proves nothing while the hold exists", async () => {
   const { tag, amount, again } = await settledOnce("Mhold");
   await redis.command("HSET", holdsKey(tag), ridOf(1), "1");
   assert.equal(await amount(), undefined);
   assert.equal(await again(), "half_written");
 });
 
-test("where it cannot be read, or the account is gone", async () => {
+test("a mark proves nothing if it is unreadable or its account is missing", async () => {
   const { tag, amount } = await settledOnce("Mtext");
   for (const text of ["", "no JSON", "7", '["seven","","1"]', '[60,"","1"]', "[]"]) {
     await redis.command("SET", settledKey(tag, ridOf(1)), text);
     assert.equal(await amount(), undefined, text);
   }
   await redis.command("SET", settledKey(tag, ridOf(1)), '["60",""]');
-  assert.equal(await amount(), 60n, "of a version that named no line");
+  assert.equal(await amount(), 60n, "written by a version without line numbers");
   await redis.command("DEL", accountKey(tag));
   assert.equal(await amount(), undefined);
 });

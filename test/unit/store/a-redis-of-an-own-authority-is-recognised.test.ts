@@ -1,6 +1,6 @@
 /**
- * A Redis whose certificate is from an authority of its operator's, which asks for a certificate of ours, and sentinels that
- * speak TLS and want a password: `redis.tls` and `redis.sentinel` of the configuration.
+ * A Redis with a certificate of the operator's own authority that demands a client certificate, and sentinels with TLS and a
+ * password: `redis.tls` and `redis.sentinel` of the configuration.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,17 +16,17 @@ import { freePorts } from "../../rig/ports.ts";
 import { serveAllSlots, startRedis } from "../../rig/redis.ts";
 import { PATIENT } from "./benches.ts";
 
-/** Short, since those who must not come in are waited for. */
+/** Short, since the test waits for connections that must be refused. */
 const BRIEF = { commandTimeoutMs: 500, stepTimeoutMs: 1_000 } as const;
 
-/** The settings of a server of this certificate, by name and file in turn. */
+/** The settings of a server with this certificate, by name and file in turn. */
 function tlsFiles(t: TestContext, certificate: Certificate): [name: string, file: string][] {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-tls-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   return Object.entries(redisTlsFiles(dir, certificate));
 }
 
-/** The arguments of a server of this certificate. */
+/** The arguments of a server with this certificate. */
 function tlsArgs(t: TestContext, certificate: Certificate, port: number): string[] {
   return ["--tls-port", `${port}`, ...tlsFiles(t, certificate).flatMap(([name, file]) => [`--${name}`, file])];
 }
@@ -37,7 +37,7 @@ async function isReached(t: TestContext, settings: StoreSettings, options: objec
   await store.check();
 }
 
-test("a server that wants to know who we are, at an address that its certificate does not have", async (t) => {
+test("a server that demands a client certificate is reached at an address that its own certificate does not contain", async (t) => {
   const ours = selfSigned();
   const [port = 0] = await freePorts(1);
   const redis = await startRedis({ args: [...tlsArgs(t, ours, port), "--tls-auth-clients", "yes"] });
@@ -51,7 +51,7 @@ test("a server that wants to know who we are, at an address that its certificate
   }
 });
 
-/** All that a server of this certificate is recognised by, and who we are to it. */
+/** Everything that verifies a server with this certificate and identifies the gateway to it. */
 const bothBy = ({ key, cert }: Certificate): TlsSettings => ({
   ca: cert,
   identity: { cert, key: new Secret(key) },
@@ -59,7 +59,7 @@ const bothBy = ({ key, cert }: Certificate): TlsSettings => ({
 });
 
 for (const kind of ["redis", "redis-cluster"] as const) {
-  test(`${kind}: certificates that are renewed on both sides count from the next connection on`, async (t) => {
+  test(`${kind}: certificates renewed on both sides take effect with the next connection`, async (t) => {
     const [first, second] = [selfSigned(), selfSigned()];
     const [port = 0] = await freePorts(1);
     const cluster =
@@ -80,11 +80,11 @@ for (const kind of ["redis", "redis-cluster"] as const) {
     tls = bothBy(second);
     await redis.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
     await store.check();
-    await assert.rejects(isReached(t, settings, BRIEF), StoreError, "by the first certificates");
+    await assert.rejects(isReached(t, settings, BRIEF), StoreError, "with the first certificates");
   });
 }
 
-test("sentinels with TLS and a password, and the primary that they name", async (t) => {
+test("sentinels with TLS and a password are reached, and so is the primary that they name", async (t) => {
   const ours = selfSigned();
   const [port = 0, sentinelPort = 0] = await freePorts(2);
   const open = ["--tls-auth-clients", "no"];

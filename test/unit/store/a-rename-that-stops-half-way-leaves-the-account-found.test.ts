@@ -1,5 +1,6 @@
-// docs/failure-model.md row B13: an account and its name are in different slots of Redis, and a rename is a row of scripts. Each
-// stopped ahead of each of its commands: the account is found by one of its two names, and what comes next finds no trace.
+// docs/failure-model.md row B13: an account and its name are in different slots of Redis, and a rename runs several scripts.
+// Each is stopped before each of its commands: the account is found by exactly one of its two names, and the next operation
+// leaves no trace of the stop.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -21,7 +22,7 @@ before(async () => {
 });
 after(() => theatre.close());
 
-/** Plays a rename that is stopped in every way in turn. @returns how many ways there are. */
+/** Runs a rename that is stopped at each command in turn. @returns the number of stops. */
 async function atEachStop(then: (store: Store, at: string) => Promise<void>): Promise<number> {
   let stops = 0;
   for (const [script, runs] of [
@@ -46,7 +47,7 @@ async function atEachStop(then: (store: Store, at: string) => Promise<void>): Pr
   return stops;
 }
 
-/** The names by which it is found, and how often it is listed. */
+/** The names by which the account is found, and the names under which it is listed. */
 async function seen(store: Store): Promise<{ names: string[]; listed: string[] }> {
   const found = await Promise.all([OLD, NEW].map((name) => store.findAccount(name)));
   const names = found.filter((account) => account?.tag === TAG).map((account) => account?.name ?? "");
@@ -56,7 +57,7 @@ async function seen(store: Store): Promise<{ names: string[]; listed: string[] }
 
 const RENAMED = { names: [NEW], listed: [NEW] };
 
-test("it is found by one of both names, is on the list, and the same call again finishes it", async () => {
+test("after a stop the account is found by one of both names and listed, and the same call again finishes the rename", async () => {
   const ways = new Set<string>();
   const stops = await atEachStop(async (store, at) => {
     const { names, listed } = await seen(store);
@@ -70,10 +71,10 @@ test("it is found by one of both names, is on the list, and the same call again 
     assert.equal(await store.findAccountName(OLD), undefined, at);
   });
   assert.ok(stops > 10, String(stops));
-  assert.deepEqual([...ways].sort(), [NEW, OLD], "before it happens, and behind that");
+  assert.deepEqual([...ways].sort(), [NEW, OLD], "stops before and after the rename takes effect");
 });
 
-test("reading the account ends one that has happened; another rename takes the place of one that has not", async () => {
+test("reading the account finishes a rename that took effect, and another rename replaces one that did not", async () => {
   await atEachStop(async (store, at) => {
     const { name } = (await store.getAccount(TAG)) ?? {};
     if (name === NEW) assert.deepEqual(await seen(store), RENAMED, at);
@@ -86,7 +87,7 @@ test("reading the account ends one that has happened; another rename takes the p
   });
 });
 
-test("whoever wants one of the names gets the one that is free, and no name leads to two", async () => {
+test("after a stop another account can take the free name only, and no name leads to two accounts", async () => {
   await atEachStop(async (store, at) => {
     const { name } = (await store.getAccount(TAG)) ?? {};
     const free = name === NEW ? OLD : NEW;

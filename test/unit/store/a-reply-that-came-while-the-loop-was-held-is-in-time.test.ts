@@ -1,4 +1,5 @@
-// docs/failure-model.md row B3: what is late is Redis. A gateway that was busy itself finds the reply in its socket.
+// docs/failure-model.md row B3: a timeout must mean that Redis is late. If the gateway itself was busy, the reply is already in
+// its socket.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
@@ -15,27 +16,27 @@ const HELD_MS = 700;
 
 const ADMISSIONS = 20;
 
-/** More than it takes until all commands are written. */
+/** More turns than it takes to write all commands. */
 const TURNS_TO_WRITE = 10;
 
-/** Scripts that a Redis has run; the loop is held while it is asked. */
+/** The number of scripts that Redis has run; the call blocks the event loop. */
 function scriptsRun(port: number): number {
   const stats = execFileSync("redis-cli", ["-p", `${port}`, "INFO", "commandstats"], { encoding: "utf8" });
   return [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
-/** One turn of the event loop that takes so long, as a burst of work does; on a busy machine until all is answered. */
+/** Blocks the event loop this long, as a burst of work does; on a busy machine until everything is answered. */
 function holdTheLoop(port: number, scripts: number): void {
   const endMs = performance.now() + HELD_MS;
   while (performance.now() < endMs || scriptsRun(port) < scripts);
 }
 
-test("a reply that lies in the socket when its time is up is an answer", async () => {
+test("a reply that is in the socket when the timeout fires counts as an answer", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis, {});
   try {
     const tag = await makeAccount(store, "Held", { funds: 100_000n });
-    // Nothing is answered before the loop is held, and all of it while it is.
+    // Nothing is answered before the loop is blocked, and everything while it is.
     const before = scriptsRun(redis.port);
     redis.freeze();
     const answers = Array.from({ length: ADMISSIONS }, (_, i) =>
@@ -51,7 +52,7 @@ test("a reply that lies in the socket when its time is up is an answer", async (
   }
 });
 
-test("it is the answer of the first try: a command has no time of its own beside that", async () => {
+test("that reply belongs to the first try: the command itself has no further timeout", async () => {
   const redis = await startRedis();
   const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
   try {
@@ -61,7 +62,7 @@ test("it is the answer of the first try: a command has no time of its own beside
       tries++;
       return get("nothing");
     });
-    // Once it is written.
+    // Waits until it is written.
     await nextTurn();
     holdTheLoop(redis.port, 0);
     assert.equal(await answer, null);

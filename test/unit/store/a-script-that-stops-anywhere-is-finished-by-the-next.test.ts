@@ -1,5 +1,5 @@
-// docs/failure-model.md row B13: a script stopped ahead of each of its commands, with what it has written left in
-// place.
+// docs/failure-model.md row B13: a script is stopped before each of its commands, and what it has written until then stays in
+// the store.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
@@ -31,10 +31,10 @@ after(() => theatre.close());
 const all = new Map<Scene, Played>();
 
 for (const scene of SCENES) {
-  test(`${scene.script}, ${scene.name}: the old state or, once anything was written, the whole of the new one`, async () => {
+  test(`${scene.script}, ${scene.name}: after a stop the next script keeps the old state, or completes the new one if anything was written`, async () => {
     const played = await play(theatre, scene);
     all.set(scene, played);
-    assert.ok(played.stops.length > 0, "it was stopped at all");
+    assert.ok(played.stops.length > 0, "the script was stopped at all");
     for (const { at, left, finished, repeated } of played.stops) {
       const others = unlike(repeated, played.after).filter(
         ([place]) => !scene.orphan || !place?.startsWith(`{a:${TAG}} `),
@@ -44,19 +44,19 @@ for (const scene of SCENES) {
       const begun = differences(left, played.before).length > 0;
       const whole = begun ? [played.swept, played.after] : [played.before];
       const found = whole.map((state) => unlike(finished, state)).sort((a, b) => a.length - b.length)[0];
-      assert.deepEqual(found, [], `${at}: behind the next script, ${begun ? "something" : "nothing"} written`);
+      assert.deepEqual(found, [], `${at}: after the next script, ${begun ? "something" : "nothing"} written`);
     }
   });
 }
 
-test("docs/redis-scripts.md has the tables of what was seen", () => {
+test("docs/redis-scripts.md has the tables of the stops seen here", () => {
   assert.equal(all.size, SCENES.length);
-  assert.equal(documented(), tablesOf(all), "`node test/unit/store/stops-table.ts --write` writes them anew");
+  assert.equal(documented(), tablesOf(all), "`node test/unit/store/stops-table.ts --write` writes them again");
 });
 
 /**
- * Places in which a keyspace is not what it should be. The mark of a request whose hold was swept ahead of its charge does
- * not have that hold, as when anybody else had swept it.
+ * Places in which a keyspace differs from the expected one. The mark of a request whose hold was released as expired before its
+ * charge does not have that hold, just as if another call had released it.
  */
 function unlike(found: Keyspace, wanted: Keyspace): (string | undefined)[][] {
   const shown = (state: Keyspace, place: string) => {

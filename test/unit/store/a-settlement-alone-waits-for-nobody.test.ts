@@ -1,6 +1,6 @@
 /**
- * Settlements that follow one another wait some milliseconds to share a commit. One that comes alone is committed after its turn of
- * the loop, without a timer.
+ * Settlements that follow one another wait some milliseconds to share a commit. A single settlement is committed at the end of
+ * its turn of the event loop, without a timer.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { openDatabase } from "../../../src/store/embedded/database/open.ts";
 
-test("one that comes soon after another has a timer, one that comes alone has none", async (t) => {
+test("a settlement soon after another sets a timer, and a single one does not", async (t) => {
   const parent = mkdtempSync(join(tmpdir(), "tollgate-alone-"));
   t.after(() => rmSync(parent, { recursive: true, force: true }));
   const db = openDatabase(join(parent, "data"));
@@ -23,14 +23,14 @@ test("one that comes soon after another has a timer, one that comes alone has no
   nowMs += 24;
   await settled();
   assert.deepEqual(waits(), [25], "it followed another");
-  // Since it came, not since it was committed.
+  // The time counts from its arrival, not from its commit.
   nowMs += 25;
   await settled();
   assert.deepEqual(waits(), [25], "it was alone");
   await Promise.all([settled(), settled()]);
-  assert.deepEqual(waits(), [25, 25], "several of a turn have one timer");
+  assert.deepEqual(waits(), [25, 25], "several in one turn share one timer");
   nowMs += 25;
   await Promise.all([settled(), settled()]);
-  assert.deepEqual(waits(), [25, 25], "their like are forgotten as soon");
+  assert.deepEqual(waits(), [25, 25], "also after several the time counts from their arrival");
   db.close();
 });

@@ -1,6 +1,7 @@
 /**
- * docs/failure-model.md rows B4, B5 and B9: a step that fails twice says whether Redis has answered, and whether the fault is one
- * account's or the server's; what the scripts' own checks refuse is a defect and is not tried again. The test plays the connection.
+ * docs/failure-model.md rows B4, B5 and B9: a step that fails twice says whether Redis has answered, and whether the fault
+ * concerns one account or the server. What the scripts' own checks refuse is a defect and is not retried. The test simulates
+ * the connection.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -29,7 +30,7 @@ function bench(answer: () => Promise<unknown>, rights?: Partial<Rights>) {
 
 async function errorOf(work: () => Promise<unknown>): Promise<unknown> {
   return work().then(
-    () => assert.fail("it has not failed"),
+    () => assert.fail("it did not fail"),
     (error: unknown) => error,
   );
 }
@@ -37,7 +38,7 @@ async function errorOf(work: () => Promise<unknown>): Promise<unknown> {
 const STATES =
   "LOADING READONLY MASTERDOWN CLUSTERDOWN BUSY OOM MISCONF NOREPLICAS NOAUTH NOPERM NORIGHT WRONGPASS EXECABORT MOVED ASK";
 for (const state of STATES.split(" ")) {
-  test(`${state} says how the server is, and nothing of the account`, async () => {
+  test(`${state} is an error of the server and says nothing about the account`, async () => {
     const { calls, run } = bench(() => Promise.reject(reply(`${state} some words`)));
     const error = await errorOf(run);
     assert.ok(error instanceof StoreError && !(error instanceof StoreAwayError), "Redis has answered");
@@ -53,31 +54,31 @@ for (const message of [
   "Too many Cluster redirections. Last error: ReplyError: CLUSTERDOWN Hash slot not served",
   "CLUSTERDOWN Hash slot not served",
 ]) {
-  test(`${message.slice(0, 40)}: the account's own, and no sign of an outage`, async () => {
+  test(`${message.slice(0, 40)}: an error of the account, not an outage`, async () => {
     const error = await errorOf(bench(() => Promise.reject(reply(message))).run);
     assert.ok(error instanceof StoreError && !(error instanceof StoreAwayError));
     assert.equal(error.outcome, "refused");
   });
 }
 
-test("without an answer the store is away, and the outcome unknown", async () => {
+test("without an answer the store is unreachable and the outcome unknown", async () => {
   const error = await errorOf(bench(() => Promise.reject(new Error("Connection is closed."))).run);
   assert.ok(error instanceof StoreAwayError);
   assert.equal(error.outcome, "unknown");
 });
 
-test("what the scripts' own checks refuse is a defect, and is sent once", async () => {
+test("a script call that fails the script's own checks is a defect and is sent once", async () => {
   const { calls, run } = bench(() => Promise.reject(reply("BADARG a memo is short")));
   assert.ok((await errorOf(run)) instanceof RangeError);
   assert.deepEqual(calls, ["evalsha"]);
 });
 
-test("a script is kept back until the rights of its server are known, and an error about rights has them looked at again", async () => {
+test("a script waits until the rights of its server are known, and an error about rights triggers another check", async () => {
   const doubts: number[] = [];
   const kept = new StoreError("unavailable", "may not ZREM", { outcome: "unsent" });
   const refused = bench(async () => 1, { pass: () => Promise.reject(kept) });
   assert.equal(await errorOf(refused.run), kept);
-  assert.deepEqual(refused.calls, [], "neither sent nor tried again");
+  assert.deepEqual(refused.calls, [], "neither sent nor retried");
   const lacking = bench(() => Promise.reject(reply("NOPERM this user has no permissions")), {
     pass: () => undefined,
     doubt: () => void doubts.push(1),
@@ -86,7 +87,7 @@ test("a script is kept back until the rights of its server are known, and an err
   assert.equal(doubts.length, 1);
 });
 
-test("so many steps may wait for Redis; one more is refused unsent, and there is room again when they have ended", async () => {
+test("at most 10,000 steps wait for Redis: a further one is refused unsent, and there is room again when they have ended", async () => {
   const answer = Promise.withResolvers<number>();
   const { runner } = bench(() => answer.promise);
   const waiting = Array.from({ length: 10_000 }, () => runner.step(() => answer.promise));

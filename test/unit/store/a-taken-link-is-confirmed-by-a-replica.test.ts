@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md invariant 35: what lets somebody in, and what ends that, is answered when a replica has it; else
- * whoever asked hears that nobody knows, and what the store has done.
+ * docs/failure-model.md invariant 35: a write that allows or ends a sign-in is answered when a replica has it; otherwise the
+ * caller gets an error that says that it is unconfirmed, and what the store has done.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -37,7 +37,7 @@ test("each write of a sign-in waits for a replica", async (t) => {
     ["passkey", "d"],
   ] as const;
   for (const owner of OWNERS) {
-    // The replica may be slow on a busy machine; it is asked again, as operators should.
+    // The replica may be slow on a busy machine; the write is sent again, as operators should.
     for (const [kind, id] of made) {
       await until(`${kind} is not confirmed`, async () => {
         try {
@@ -62,7 +62,7 @@ test("each write of a sign-in waits for a replica", async (t) => {
     ] as const;
     for (const [write, answer] of answers) {
       const error = await write().then(
-        () => assert.fail("a replica that is frozen has confirmed it"),
+        () => assert.fail("a frozen replica has confirmed it"),
         (thrown: unknown) => thrown,
       );
       assert.ok(error instanceof UnconfirmedError, String(error));
@@ -76,12 +76,12 @@ test("each write of a sign-in waits for a replica", async (t) => {
   }
 });
 
-test("a write is not confirmed by another server than the one that had it", async () => {
+test("a write is not confirmed by a server that did not receive it", async () => {
   let losses = 0;
   const connection = { losses: () => losses, replicated: async () => true };
   const confirm = confirmOn(connection as unknown as RedisConnection);
   await confirm(["a"], "written");
-  // A failover between the write and the question: the new primary says that all it has is replicated.
+  // A failover between the write and the question: the new primary says that everything it has is replicated.
   losses++;
   await assert.rejects(confirm(["a"], "written"), UnconfirmedError);
   await confirmOn(connection as unknown as RedisConnection)(["a"], "written");

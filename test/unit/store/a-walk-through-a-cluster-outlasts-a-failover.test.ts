@@ -1,4 +1,4 @@
-/** What goes through all keys of a cluster (`tollgate ledger verify`) misses none when another server takes a primary's place meanwhile. */
+/** A scan of all keys of a cluster (`tollgate ledger verify`) misses none when another server becomes primary meanwhile. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -8,7 +8,7 @@ import { startRedisCluster, type TestRedis } from "../../rig/redis.ts";
 
 const WAIT_MS_MAX = 60_000;
 const POLL_MS = 20;
-/** More than one part of a walk. */
+/** More keys than one part of a scan. */
 const MANY = 2_500;
 
 async function until(isSo: () => Promise<boolean>, problem: string): Promise<void> {
@@ -19,12 +19,12 @@ async function until(isSo: () => Promise<boolean>, problem: string): Promise<voi
   }
 }
 
-/** A key's tag in each third of the slots. */
+/** A tag in each third of the slots. */
 const TAGS = [0, 1, 2].map((third) => {
   for (let n = 0; ; n++) if (Math.floor(slotOf(`{${n}}`) / 5_462) === third) return `{${n}}`;
 });
 
-test("keys of each primary are found, however far the walk had come", async (t) => {
+test("a scan finds the keys of each primary, however far it was when a failover happened", async (t) => {
   const cluster = await startRedisCluster([], { replicas: true });
   t.after(() => cluster.stop());
   const [first, second, third, ofFirst, ofSecond] = cluster.servers as TestRedis[];
@@ -32,7 +32,7 @@ test("keys of each primary are found, however far the walk had come", async (t) 
   const put = async (server: TestRedis | undefined, replica: TestRedis | undefined, at: number, count: number) => {
     const keys = Array.from({ length: count }, (_, n) => `walk${n}${TAGS[at]}`);
     assert.match((await server?.command("MSET", ...keys.flatMap((key) => [key, "1"]))) ?? "", /^\+OK/);
-    // The replica has them before it takes the primary's place.
+    // The replica has them before it becomes primary.
     await until(async () => (await replica?.command("DBSIZE")) === `:${count}\r\n`, "the replica has no copy");
     return keys;
   };
@@ -56,7 +56,7 @@ test("keys of each primary are found, however far the walk had come", async (t) 
         next = part.next;
         return true;
       } catch (error) {
-        // While the list of servers is behind a failover, the same part is asked for again.
+        // Until the list of servers is updated, the same part is requested again.
         assert.match(String(error), /is walked through is no primary any more|to be walked through is not known/);
         return false;
       }
@@ -78,7 +78,7 @@ test("keys of each primary are found, however far the walk had come", async (t) 
   assert.ok(inTheMiddle > 1 && inTheMiddle < MANY);
   await takesPlace(ofSecond, TAGS[1]);
   for (let parts = 0; place !== undefined; parts++) {
-    assert.ok(parts < 20, "the walk has an end");
+    assert.ok(parts < 20, "the scan ends");
     place = await walk(place);
   }
   assert.deepEqual([...found].sort(), keys.sort());

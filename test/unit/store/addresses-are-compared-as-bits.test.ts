@@ -1,4 +1,4 @@
-// Two spellings of an address are the same bits, and a block is what its addresses begin with: node:net is the judge.
+// Two spellings of an address are the same bits, and a block is a prefix of its addresses' bits; node:net is the reference.
 import assert from "node:assert/strict";
 import { BlockList, isIP } from "node:net";
 import test from "node:test";
@@ -11,7 +11,7 @@ const address = fc.oneof(
   fc.ipV4().map((text) => `::ffff:${text}`),
 );
 
-test("an address is within a block for us as it is for Node", () => {
+test("an address is within a block exactly when it is for node:net", () => {
   fc.assert(
     fc.property(address, address, fc.integer({ min: 0, max: 128 }), (one, other, length) => {
       const isV4 = isIP(other) === 4;
@@ -20,7 +20,7 @@ test("an address is within a block for us as it is for Node", () => {
       list.addSubnet(other, prefix, isV4 ? "ipv4" : "ipv6");
       const offset = isV4 ? 96 : 0;
       const block = addressBits(other).slice(0, offset + prefix);
-      // BlockList holds a mapped address to be the IPv4 one, and never to be within a block of IPv6.
+      // BlockList treats a mapped address as IPv4, and never as part of an IPv6 block.
       const mapped = addressBits(one).startsWith("0".repeat(80) + "1".repeat(16));
       fc.pre(isV4 || !mapped);
       fc.pre(!(isV4 && isIP(one) === 6 && !mapped && prefix === 0));
@@ -30,7 +30,7 @@ test("an address is within a block for us as it is for Node", () => {
   );
 });
 
-test("spellings", () => {
+test("spellings of one address have the same bits, and a text that is no address has none", () => {
   assert.equal(addressBits("10.0.0.1"), addressBits("::ffff:10.0.0.1"));
   assert.equal(addressBits("::ffff:a00:1"), addressBits("10.0.0.1"));
   assert.equal(addressBits("FE80::1%eth0"), addressBits("fe80:0:0:0::1"));
@@ -38,7 +38,7 @@ test("spellings", () => {
   for (const none of ["", "unix", "10.0.0", "10.0.0.1.2", "::1::", "x"]) assert.equal(addressBits(none), "", none);
 });
 
-test("what is no block, and what has bits behind its prefix", () => {
+test("a block with bits set after its prefix, or of an invalid form, is refused", () => {
   assert.equal(blockBits("10.0.0.0/8")?.length, 104);
   assert.equal(blockBits("10.0.0.7")?.length, 128);
   assert.equal(blockBits("0.0.0.0/0")?.length, 96);

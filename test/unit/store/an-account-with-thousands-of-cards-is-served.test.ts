@@ -1,4 +1,4 @@
-/** A script of Redis takes some 8,000 values in one call: an account has more cards than fit into one, and goes on. */
+/** A Redis script takes about 8,000 values in one call: an account with more cards than that still works. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -19,7 +19,7 @@ after(async () => {
   await redis.stop();
 });
 
-/** Gives an account the card that it has so often again, at once: one by one it takes minutes. */
+/** Gives an account this many copies of its card in one call: one by one it takes minutes. */
 const AGAIN = `
 local ids, fields = { ARGV[1] }, redis.call('HMGET', KEYS[1], 'e:' .. ARGV[1], 'ep:' .. ARGV[1], 'eh:' .. ARGV[1])
 for n = 1, tonumber(ARGV[2]) do
@@ -32,7 +32,7 @@ end
 redis.call('HSET', KEYS[1], 'es', cjson.encode(ids))`;
 
 for (const count of [999, 1_000, 1_001, 2_700]) {
-  test(`${count} cards are listed, pay, and one more is given`, async () => {
+  test(`${count} cards are listed and pay, and one more can be given`, async () => {
     const tag = await makeAccount(store, `Cmany${count}`, { group: "cards" });
     const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "" };
     const given = { ...card, quota: nanoUsd(500n), gift: true as const };

@@ -1,5 +1,5 @@
-// docs/failure-model.md row B13: on Redis an account is closed by one script and each of its keys revoked by another. Stopped
-// between them, no key works any more, also where its own record still says that it does; the same call again finishes it.
+// docs/failure-model.md row B13: on Redis one script closes an account and another one revokes each of its keys. If it stops
+// between them, no key works any more, even if its own record still says so; the same call again finishes it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
@@ -9,7 +9,7 @@ import { admitAsk, causeOf, hashOf, makeAccount, ridOf } from "./asks.ts";
 import { PATIENT } from "./benches.ts";
 import { openTheatre, TAG } from "./stops.ts";
 
-test("an account that was closed half-way has no key that works", async (t) => {
+test("no key of an account works after a close that stopped before its keys were revoked", async (t) => {
   const open = (url: string) => openStore({ kind: "redis", url: new Secret(url) }, PATIENT);
   const theatre = await openTheatre(Object.values(loadScripts()), open);
   t.after(() => theatre.close());
@@ -21,7 +21,7 @@ test("an account that was closed half-way has no key that works", async (t) => {
     causeOf(await store.admit(admitAsk({ tag: TAG, requestId: ridOf(1), keyHash: hashOf(key) })));
   theatre.stopper.stopAt("key-change", 1, 0);
   await assert.rejects(theatre.proxied.store.closeAccount(TAG));
-  assert.ok(theatre.stopper.goOn(), "it was stopped at the first of its keys");
+  assert.ok(theatre.stopper.goOn(), "it was stopped at the first key");
   assert.equal((await store.getAccount(TAG))?.status, "closed");
   assert.deepEqual((await store.listKeys(TAG)).map(({ status }) => status).sort(), ["normal", "suspended"]);
   for (const key of ["key", "asleep"]) {

@@ -1,10 +1,12 @@
-/** A store with some operations replaced keeps its own for the others, and where a replacement is undefined. */
+/**
+ * An overlay replaces some operations of a store; the others, and those whose replacement is undefined, stay the store's own.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
 import { overlay } from "../../../src/store/overlay.ts";
 
-test("replaced, own and undefined", async () => {
+test("an overlay uses a replacement if there is one, and else the store's own operation", async () => {
   class Own {
     readonly name = "own";
     async getAccount(): Promise<string> {

@@ -1,4 +1,4 @@
-/** Asks with every field filled in, so that a test names only what it is about. */
+/** Requests to the store with every field filled in, so that a test names only those that it is about. */
 import { createHash } from "node:crypto";
 import type { AdmitAsk, AdmitRefused, Admitted, GroupTerms } from "../../../src/store/admission.ts";
 import type { Store } from "../../../src/store/contract.ts";
@@ -51,7 +51,9 @@ export function admitAsk(changes: Partial<AdmitAsk> & Pick<AdmitAsk, "tag" | "re
 
 type Settle = Partial<Omit<SettleAsk, "amount" | "absorbed">> & { amount?: bigint; absorbed?: bigint };
 
-/** What a client that left is charged beyond its allowance; `cost` is what its upstream then bills, none of it absorbed. */
+/**
+ * What a client that disconnected is charged beyond its allowance; `cost` is what its upstream then bills, none of it absorbed.
+ */
 export function leftUnpaid(
   allowance: bigint,
   amount: bigint,
@@ -67,7 +69,7 @@ export function leftUnpaid(
   };
 }
 
-/** Settles what was admitted. */
+/** The settlement of an admitted request. */
 export function settleAsk(
   ask: Pick<AdmitAsk, "tag" | "requestId" | "groups">,
   admitted: Pick<Admitted, "storeTimeMs" | "group" | "keyId" | "entitlement">,
@@ -98,17 +100,17 @@ export function settleAsk(
   };
 }
 
-/** The answer as admitted; throws the refusal's cause otherwise. */
+/** The answer, which must be an admission; throws the cause of a refusal. */
 export function admitted(answer: Admitted | AdmitRefused): Admitted {
   if (answer.outcome === "admitted") return answer;
   throw new Error(`refused: ${answer.cause}`);
 }
 
-/** What the answer was refused for, or "admitted". */
+/** The cause of a refusal, or "admitted". */
 export const causeOf = (answer: Admitted | AdmitRefused): string =>
   answer.outcome === "refused" ? answer.cause : answer.outcome;
 
-/** An account with one key in one group, and funds. */
+/** Creates an account with one key in one group, and funds. */
 export async function makeAccount(
   store: Store,
   name: string,

@@ -1,5 +1,5 @@
-// docs/failure-model.md row B13: other requests come between a script that stopped and its repetition, and the script
-// that ends it may stop, too.
+// docs/failure-model.md row B13: other requests run between a script that stopped and its repetition, and the script that
+// finishes it may stop as well.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { openStore } from "../../../src/store/open.ts";
@@ -32,7 +32,7 @@ before(async () => {
 });
 after(() => theatre.close());
 
-/** A request from its admission to its charge, a top-up, a card and another key's group: none looks at what came before. */
+/** A request from admission to charge, a top-up, a card and another key's group: none reads the state of the scene. */
 async function others({ store }: Stage): Promise<void> {
   await store.credit(TAG, { id: "others", amount: 5_000n, kind: "topup", note: "" });
   const request = admitAsk({ tag: TAG, requestId: ridOf(50), groups: [terms({ group: "others", perKey: true })] });
@@ -60,7 +60,7 @@ const MONEY = SCENES.filter(
 );
 
 for (const scene of MONEY) {
-  test(`${scene.script}, ${scene.name}: others in between, then the repeated call`, async () => {
+  test(`${scene.script}, ${scene.name}: other requests after a stop, then the repeated call`, async () => {
     const first = await playedWith(scene, async (stage) => {
       await scene.act(stage);
       await others(stage);
@@ -85,11 +85,11 @@ for (const scene of MONEY) {
   });
 }
 
-/** As many different kinds of commands as there are, with more than one line. */
+/** The scenes with the most kinds of commands, and with more than one ledger line. */
 const RICH = ["a charge above all funds, with failed tries", "a charge under an idempotency key"];
 
 for (const scene of SCENES.filter(({ name }) => RICH.includes(name))) {
-  test(`${scene.script}, ${scene.name}: the script that ends it stops, too, anywhere`, async () => {
+  test(`${scene.script}, ${scene.name}: the script that finishes a stopped one stops as well, at any command`, async () => {
     const whole = await playedWith(scene, async (stage) => void (await scene.act(stage)));
     let ended = 0;
     for (let command = 1; ; command++) {

@@ -1,4 +1,4 @@
-/** The forms of the store under test, each with its clock in the test's hand where that is possible. */
+/** The forms of the store under test, with a clock that the test sets where possible. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,23 +13,23 @@ import type { Bench } from "./contract.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
 
-/** For tests that are not about time: a step may take as long as a busy machine needs, and is not tried again. */
+/** For tests that are not about time: a step may take as long as a busy machine needs, and is not retried. */
 export const PATIENT = { commandTimeoutMs: 20_000, stepTimeoutMs: 40_000 } as const;
 
-/** Tells of everything, and of balances below 300. */
+/** Writes notices of everything, and of balances below 300. */
 export const NOTICES: NoticeWriter = {
   terms: () => ({ kinds: new Set(NOTICE_KINDS), balanceBelow: nanoUsd(300n) }),
   noted: () => undefined,
 };
 
-/** @param options those of a test that is not about time, unless it says others. */
+/** @param options PATIENT for tests that are not about time, unless given. */
 export const openUrl = (redis: TestRedis, options: OpenOptions = PATIENT): Promise<Store> =>
   openStore({ kind: "redis", url: new Secret(redis.url) }, options);
 
 export async function embeddedBench(): Promise<Bench & { readonly dir: string }> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-embedded-"));
   let nowMs = START_MS;
-  // A test that waits for each of a thousand settlements would wait for each one's company, too.
+  // Without gathering, since a test that awaits each of a thousand settlements would wait for the gathering time each time.
   const options = { now: () => nowMs, notices: NOTICES, gatherMs: 0 };
   const store = await openStore({ kind: "embedded", dir: join(dir, "data") }, options);
   return {
@@ -47,8 +47,8 @@ export async function embeddedBench(): Promise<Bench & { readonly dir: string }>
 }
 
 /**
- * A real Redis that lives in the test's time (libfaketime).
- * @param user name and password, `name:password@`, for a server with these further arguments.
+ * A real Redis on the test's clock (libfaketime). @param user name and password, `name:password@`, for a server with these
+ * further arguments.
  */
 export async function redisBench(
   user = "",
@@ -75,7 +75,7 @@ export async function redisBench(
 }
 
 const noClock = (): never => {
-  throw new Error("this form has the machine's clock");
+  throw new Error("this form uses the machine's clock");
 };
 
 export async function clusterBench(): Promise<Bench> {

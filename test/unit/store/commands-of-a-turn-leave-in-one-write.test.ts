@@ -1,4 +1,7 @@
-/** docs/decisions/commands-of-a-cluster-go-alone.md: scripts go alone, and what is written in one turn leaves in one piece. */
+/**
+ * docs/decisions/commands-of-a-cluster-go-alone.md: each script is a command of its own, and everything written in one turn is
+ * sent in one piece.
+ */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { Writable } from "node:stream";
@@ -7,7 +10,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { evalshaText } from "../../../src/store/redis/connection/encode.ts";
 import { gatherWrites } from "../../../src/store/redis/connection/gather.ts";
 
-/** A socket that notes what it is given at once. */
+/** A socket that records each piece written to it. */
 class Socket extends Writable {
   readonly pieces: string[] = [];
 
@@ -22,7 +25,7 @@ class Socket extends Writable {
   }
 }
 
-test("on each connection that the client makes, in the check phase of the turn", async () => {
+test("on each new connection, writes of one turn are sent together in the check phase", async () => {
   const client = Object.assign(new EventEmitter(), { stream: new Socket() });
   gatherWrites(client);
   for (const stream of [new Socket(), new Socket()]) {
@@ -43,7 +46,7 @@ test("on each connection that the client makes, in the check phase of the turn",
   }
 });
 
-/** As a connection's own: it is given texts as they are. */
+/** Like the socket of a connection: it receives strings undecoded. */
 class TextSocket extends Writable {
   readonly texts: string[] = [];
   readonly lists: number[] = [];
@@ -63,7 +66,7 @@ class TextSocket extends Writable {
   }
 }
 
-test("texts as one text, and a list where some are none", async () => {
+test("strings are joined to one string, and a list is sent if some chunks are no UTF-8 strings", async () => {
   const client = Object.assign(new EventEmitter(), { stream: new TextSocket() });
   gatherWrites(client);
   client.emit("connect");
@@ -85,7 +88,7 @@ test("texts as one text, and a list where some are none", async () => {
   await Promise.all(written);
 });
 
-test("a connection that is lost in the turn takes nothing of it, and says so", async () => {
+test("a connection lost within the turn sends none of its writes, and reports the error", async () => {
   const client = Object.assign(new EventEmitter(), { stream: new Socket() });
   gatherWrites(client);
   client.emit("connect");
@@ -97,7 +100,7 @@ test("a connection that is lost in the turn takes nothing of it, and says so", a
   assert.deepEqual(stream.pieces, []);
 });
 
-test("what is no text is refused before it is sent: Redis would close the connection, with all that waits on it", () => {
+test("a value that is no string is refused before it is sent, since Redis would close the connection with everything that waits on it", () => {
   const keys = ["k"];
   assert.throws(() => evalshaText("0".repeat(40), keys, [5 as unknown as string]), TypeError);
   assert.throws(() => evalshaText("0".repeat(40), [undefined as unknown as string], []), TypeError);

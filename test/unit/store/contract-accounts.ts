@@ -1,4 +1,4 @@
-/** Accounts that are renamed, labelled, suspended, resumed and closed. */
+/** Accounts are renamed, labelled, suspended, resumed and closed. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { TOTAL_MAX } from "../../../src/store/checks.ts";
@@ -22,7 +22,7 @@ import {
 import type { Ask } from "./contract.ts";
 
 export function accountTests(ask: Ask): void {
-  test("a suspended account's keys are refused until it is resumed; what runs is charged", async () => {
+  test("a suspended account's keys are refused until it is resumed, and running requests are charged", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Asuspend", { funds: 1_000n });
     await store.createKey(tag, { id: "key_other", hash: hashOf("other"), group: "big" });
@@ -39,7 +39,7 @@ export function accountTests(ask: Ask): void {
     const charged = await store.settle(settleAsk(running, permit, { amount: 30n }));
     assert.equal(charged.outcome, "settled");
     const statuses = (await store.listKeys(tag)).map(({ status }) => status);
-    assert.deepEqual(statuses, ["normal", "normal"], "the keys themselves are as they were");
+    assert.deepEqual(statuses, ["normal", "normal"], "the status of the keys themselves has not changed");
     await store.revokeKey(tag, "key_other");
     assert.equal(
       causeOf(await store.admit(admitAsk({ tag, requestId: ridOf(3), keyHash: hashOf("other") }))),
@@ -51,7 +51,7 @@ export function accountTests(ask: Ask): void {
     assert.equal(await store.changeAccount(tagOf("Anone"), { status: "suspended" }), undefined);
   });
 
-  test("a key that is suspended itself stays so when its account is resumed", async () => {
+  test("a suspended key stays suspended when its account is resumed", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Atwice");
     await store.changeKey(tag, "key_Atwice", { status: "suspended" });
@@ -60,7 +60,7 @@ export function accountTests(ask: Ask): void {
     assert.equal(causeOf(await store.admit(admitAsk({ tag, requestId: ridOf(1) }))), "suspended");
   });
 
-  test("labels are set and taken away one by one, and are few", async () => {
+  test("labels are set and removed one by one, and their number is limited", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Alabels");
     const labelsOf = async (labels: AccountChange["labels"]) => {
@@ -95,7 +95,7 @@ export function accountTests(ask: Ask): void {
     await assert.rejects(store.changeAccount(tag, { labels: { "a b": "v" } }), RangeError);
   });
 
-  test("an account is found by its new name alone; the old one is free", async () => {
+  test("a renamed account is found by its new name only, and the old name is free", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aname");
     await makeAccount(store, "Ataken");
@@ -106,9 +106,12 @@ export function accountTests(ask: Ask): void {
     assert.equal(await store.findAccount("Aname"), undefined);
     assert.equal(await store.findAccountName("Aname"), undefined);
     assert.equal(await store.renameAccount(tag, "Ataken"), "taken");
-    assert.deepEqual(await store.getAccount(tag), renamed, "nothing is left of the try");
+    assert.deepEqual(await store.getAccount(tag), renamed, "the failed rename changed nothing");
     const again = await store.renameAccount(tag, "A new name");
-    assert.ok(typeof again === "object" && again.nameRevision > renamed.nameRevision, "the same again stands above");
+    assert.ok(
+      typeof again === "object" && again.nameRevision > renamed.nameRevision,
+      "the same name again gets a higher revision",
+    );
     const other = await store.createAccount({ tag: tagOf("Aother"), name: "Aname", plan: "free" });
     assert.ok(other !== "exists");
     assert.equal((await store.findAccount("Aname"))?.tag, tagOf("Aother"));
@@ -124,7 +127,7 @@ export function accountTests(ask: Ask): void {
     admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1) })));
   });
 
-  test("an audit that found an account by the name before finds nothing", async () => {
+  test("an audit of a renamed account has no findings, by the old or the new name", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Abefore");
     await store.renameAccount(tag, "A after");
@@ -134,7 +137,7 @@ export function accountTests(ask: Ask): void {
     }
   });
 
-  test("of ten accounts that take one name at once one has it; of ten renames of one account one counts", async () => {
+  test("of ten accounts renamed to one name at once one succeeds, and of ten renames of one account one remains", async () => {
     const { store } = ask();
     const tags = await Promise.all(Array.from({ length: 10 }, (_, i) => makeAccount(store, `Arace${i}`)));
     const tries = await Promise.all(tags.map((tag) => store.renameAccount(tag, "A race")));
@@ -152,7 +155,7 @@ export function accountTests(ask: Ask): void {
     }
   });
 
-  test("a closed account has no key that works, takes nothing, pays out and can be read", async () => {
+  test("a closed account has no working key and takes no payment, but can be paid out and read", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aclose", { funds: 100n });
     await store.createKey(tag, { id: "key_off", hash: hashOf("off"), group: "big" });
@@ -178,7 +181,7 @@ export function accountTests(ask: Ask): void {
     assert.deepEqual(
       await store.credit(tag, topup),
       { outcome: "duplicate", balance: 75n },
-      "what was counted is told so",
+      "a payment that was counted is reported as a duplicate",
     );
     const payOut = { id: "out", amount: -75n, kind: "adjust", note: "paid out" } as const;
     assert.deepEqual(await store.credit(tag, payOut), { outcome: "credited", balance: 0n });
@@ -187,7 +190,7 @@ export function accountTests(ask: Ask): void {
     assert.equal(await store.closeAccount(tagOf("Anone")), undefined);
   });
 
-  test("a closed account redeems no code, and keeps what it has redeemed", async () => {
+  test("a closed account cannot redeem codes, and keeps what it has redeemed", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Acodes");
     const facts = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, starts: "at_redemption" } as const;
@@ -201,7 +204,7 @@ export function accountTests(ask: Ask): void {
     assert.equal((await store.listCards(tag))?.cards.length, 1);
   });
 
-  test("a change, a name and an end that are done again count only above what is there", async () => {
+  test("repeated changes, renames and closings of an account count only with a higher revision", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Areplay");
     const laterMs = nowMs() + 1_000_000;
@@ -213,18 +216,18 @@ export function accountTests(ask: Ask): void {
     await store.changeAccount(tag, { status: "normal", labels: { b: "2" } }, laterMs);
     assert.deepEqual(await seen(), ["Areplay", "suspended", { a: "1" }]);
     await store.changeAccount(tag, { status: "normal", labels: { b: "2" } }, laterMs + 1);
-    assert.deepEqual(await seen(), ["Areplay", "normal", { b: "2" }], "labels that are done again are all of them");
+    assert.deepEqual(await seen(), ["Areplay", "normal", { b: "2" }], "repeated labels replace all labels");
     await store.renameAccount(tag, "A later", laterMs);
     await store.renameAccount(tag, "A earlier", laterMs - 1);
     assert.deepEqual(await seen(), ["A later", "normal", { b: "2" }]);
     const changed = await store.changeAccount(tag, { status: "suspended" });
-    assert.ok(typeof changed === "object" && changed.revision > laterMs + 1, "what is said now stands above");
+    assert.ok(typeof changed === "object" && changed.revision > laterMs + 1, "a new change gets a higher revision");
     await store.closeAccount(tag, 5);
     await store.renameAccount(tag, "A last", laterMs + 9);
-    assert.deepEqual(await seen(), ["A last", "closed", { b: "2" }], "a name from before the end");
+    assert.deepEqual(await seen(), ["A last", "closed", { b: "2" }], "a name from before the closing");
   });
 
-  test("what an account has been paid in all stays below 2^63, however much of it is spent", async () => {
+  test("the total paid into an account stays below 2^63, however much of it is spent", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aended", { funds: 0n });
     const pay = async (id: string, amount: bigint) =>

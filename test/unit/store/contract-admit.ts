@@ -1,4 +1,4 @@
-/** Who is admitted, by what, and what is held. */
+/** Who is admitted, what pays, and how much is held. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -20,7 +20,7 @@ const card = (
 });
 
 export function admissionTests(ask: Ask): void {
-  test("a key that nobody has is unknown, whether the account exists or not (row 2 of refusal)", async () => {
+  test("a key that does not exist is unknown, whether or not the account exists (row 2 of refusal)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aunknown");
     const stranger = await store.admit(admitAsk({ tag: tagOf("Anobody"), requestId: ridOf(1) }));
@@ -29,7 +29,7 @@ export function admissionTests(ask: Ask): void {
     assert.deepEqual((await store.inspect(tag))?.holds, []);
   });
 
-  test("a balance covers the full hold, or what is free down to the least, or nothing (row 35)", async () => {
+  test("a balance covers the full hold, or what is free down to the minimum, or nothing (row 35)", async () => {
     const { store } = ask();
     for (const [funds, expected] of [
       [0n, "insufficient_balance"],
@@ -62,7 +62,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(between?.holds.length, 1);
   });
 
-  test("a model outside every plan of the caller is not_in_plan, one that the group lacks is group_mismatch", async () => {
+  test("a model outside the caller's plans is refused with not_in_plan, and one outside the group with group_mismatch", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aplans");
     const cause = async (number: number, changes: object) =>
@@ -71,10 +71,10 @@ export function admissionTests(ask: Ask): void {
     assert.equal(await cause(2, { plans: ["pro"], groups: [] }), "not_in_plan");
     assert.equal(await cause(3, { groups: [terms({ group: "other" })] }), "group_mismatch");
     await store.grant(tag, card("Aplans1"));
-    assert.equal(await cause(4, { plans: ["pro"] }), "admitted", "a running card's plan counts in every group");
+    assert.equal(await cause(4, { plans: ["pro"] }), "admitted", "the plan of a running card counts in every group");
   });
 
-  test("a time-card group without a running card says so before it speaks of plans (row 7 of refusal)", async () => {
+  test("a group of time cards without a running card is refused with no_entitlement even if the plan is wrong too (row 7 of refusal)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Anocard", { group: "cards" });
     const groups = [cardTerms()];
@@ -83,7 +83,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(answer.outcome === "refused" && answer.group, "cards");
   });
 
-  test("the card that ends first and covers the least hold pays; the balance is never touched (invariant 12)", async () => {
+  test("the card that ends first and covers the minimum hold pays, and the balance is never touched (invariant 12)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Acards", { group: "cards" });
     await store.grant(tag, card("small", { quota: 5n, lastsMs: DAY_MS }));
@@ -102,7 +102,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(over), "quota_used");
   });
 
-  test("a card pays while its rest is the least hold, and with a nano-dollar less it does not", async () => {
+  test("a card pays if its rest is the minimum hold, and with one nano-dollar less it does not", async () => {
     const { store } = ask();
     const paidBy = async (name: string, quota: bigint) => {
       const tag = await makeAccount(store, name, { group: "cards" });
@@ -115,7 +115,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(await paidBy("Ashort", 9n)), "quota_used");
   });
 
-  test("a card that has not begun pays nothing, though the one before it is used up", async () => {
+  test("a card that has not started pays nothing, even if the one before is used up", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Alater", { group: "cards" });
     await store.grant(tag, card("Al1", { quota: 5n }));
@@ -124,7 +124,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causeOf(await store.admit(request)), "quota_used");
   });
 
-  test("a card of a plan that has not the model pays nothing, though it ends first and its group's other card would", async () => {
+  test("a card whose plan lacks the model pays nothing, even if it ends before another card of the group", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aunlike", { group: "cards" });
     await store.grant(tag, card("Ap1", { quota: 500n, plan: "basic" }));
@@ -135,7 +135,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(admitted(await go(2)).entitlement, "Ap2");
   });
 
-  test("of cards that end together the one that began first pays, and of those that began together the first by name", async () => {
+  test("among cards with the same end the one that started first pays, and among those with the same start the first by name", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Atie", { group: "cards" });
     const begunMs = nowMs();
@@ -156,7 +156,7 @@ export function admissionTests(ask: Ask): void {
     assert.deepEqual(payers, ["At0", "At3", "At2", "At1"]);
   });
 
-  test("a card without quota holds nothing", async () => {
+  test("a card without a quota holds nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Aunmetered", { group: "cards", funds: 0n });
     await store.grant(tag, card("free"));
@@ -206,7 +206,7 @@ export function admissionTests(ask: Ask): void {
     assert.equal(causes.filter((cause) => cause === "concurrency").length, 1);
   });
 
-  test("amounts at the border of 2^53 stay exact to the last nano-dollar (invariant 8)", async () => {
+  test("amounts near 2^53 stay exact to the nano-dollar (invariant 8)", async () => {
     const { store } = ask();
     const most = 9_000_000_000_000_000n;
     const tag = await makeAccount(store, "Aborder", { funds: most - 1n });

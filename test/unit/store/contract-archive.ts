@@ -1,4 +1,4 @@
-/** The beginning of a ledger gives way to one opening line, and every identity holds before, between and after. */
+/** The beginning of a ledger is replaced by one opening line, and every identity holds before, between and after. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -18,12 +18,12 @@ import { admitAsk, admitted, cardTerms, DAY_MS, makeAccount, ridOf, settleAsk, t
 import type { Ask } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";
 
-/** Archives up to a line as the admin API does. */
+/** Archives up to a line, as the admin API does. */
 export async function archiveThrough(store: Store, tag: AccountTag, through: number): Promise<ArchiveOutcome> {
   return store.archiveLedger(tag, await archiveAsk(store, tag, through));
 }
 
-/** What is asked of the store to archive up to a line. */
+/** The request to the store to archive up to a line. */
 export async function archiveAsk(
   store: Store,
   tag: AccountTag,
@@ -42,7 +42,7 @@ export async function archiveAsk(
   return { after, opening: { ...openingLine(tag, last, walk.tally.facts), seq: through } };
 }
 
-/** Five top-ups, a card and what was spent on it. */
+/** Creates an account with five top-ups, a card and spending on it. */
 async function busyAccount(store: Store, name: string): Promise<AccountTag> {
   const tag = await makeAccount(store, name, { group: "cards" });
   for (let i = 0; i < 4; i++) await store.credit(tag, { id: `p${i}`, amount: 10n, kind: "topup", note: "" });
@@ -56,9 +56,9 @@ async function busyAccount(store: Store, name: string): Promise<AccountTag> {
 const numbers = async (store: Store, tag: AccountTag) =>
   (await store.readLedger(tag, 0, 100)).map(({ seq, kind }) => `${seq} ${kind}`);
 
-/** What every form of the store refuses, with any clock. */
+/** Refusals of every form of the store, with any clock. */
 export function archiveRefusalTests(ask: Ask): void {
-  test("lines younger than 96 hours are not archived, and what is archived is where the ledger begins", async () => {
+  test("lines younger than 96 hours are not archived, and the ledger starts after the archived lines", async () => {
     const { store } = ask();
     const tag = await busyAccount(store, "Ayoung");
     const before = await store.inspect(tag);
@@ -80,7 +80,7 @@ export function archiveRefusalTests(ask: Ask): void {
 }
 
 export function archiveTests(ask: Ask): void {
-  test("an opening line takes the place of the archived ones, in steps, once each", async () => {
+  test("an opening line replaces the archived lines, in steps, once each", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await busyAccount(store, "Asteps");
     setTime(nowMs() + ARCHIVE_AGE_MS);
@@ -110,7 +110,7 @@ export function archiveTests(ask: Ask): void {
     assertIdentities((await store.inspect(tag)) ?? assert.fail());
   });
 
-  test("an audit of an archived ledger finds its figures, and finds out when the opening line lies", async () => {
+  test("an audit of an archived ledger finds its figures, and finds a wrong opening line", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Aaudit");
     for (let i = 0; i < 4; i++) await store.credit(tag, { id: `p${i}`, amount: 10n, kind: "topup", note: "" });

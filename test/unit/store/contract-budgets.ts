@@ -1,4 +1,4 @@
-/** Limits of keys and accounts beside those of their groups: budgets, rates, models, addresses. */
+/** Limits of keys and accounts in addition to those of their groups: budgets, rates, models, addresses. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AdmitAsk, GroupTerms } from "../../../src/store/admission.ts";
@@ -25,7 +25,7 @@ const usd = (budgets: Record<string, bigint>): LimitSet => ({
   budgets: Object.fromEntries(Object.entries(budgets).map(([span, amount]) => [span, nanoUsd(amount)])),
 });
 
-/** An account with a key that has limits. */
+/** Creates an account with a key that has limits. */
 async function limited(ask: Ask, name: string, limits: LimitSet, funds = 100_000n) {
   const { store } = ask();
   const tag = await makeAccount(store, name, { funds });
@@ -54,7 +54,7 @@ const counts = (causes: readonly string[]) =>
 export function budgetTests(ask: Ask): void {
   const busy: Partial<GroupTerms> = { concurrency: 1_000 };
   for (const span of ["day", "week", "month", "total"]) {
-    test(`of ${PARALLEL} at once on a key's budget for three, three pass: ${span}`, async () => {
+    test(`of ${PARALLEL} requests at once on a key's budget for three, three are admitted: ${span}`, async () => {
       const { store, tag, id, admit, request } = await limited(ask, `Bk${span}`, usd({ [span]: 309n }));
       const groups = [terms(busy)];
       const answers = await Promise.all(Array.from({ length: PARALLEL }, (_, i) => admit(i + 1, { groups })));
@@ -86,7 +86,7 @@ export function budgetTests(ask: Ask): void {
   }
 
   for (const span of ["day", "month"]) {
-    test(`of ${PARALLEL} at once by two keys on their account's budget for three, three pass: ${span}`, async () => {
+    test(`of ${PARALLEL} requests at once by two keys on their account's budget for three, three are admitted: ${span}`, async () => {
       const { store } = ask();
       const tag = await makeAccount(store, `Ba${span}`, { funds: 100_000n });
       await store.createKey(tag, { id: `key_Ba${span}2`, hash: hashOf("two"), group: "big" });
@@ -104,7 +104,7 @@ export function budgetTests(ask: Ask): void {
     });
   }
 
-  test(`of ${PARALLEL} at once as many pass as a key's own rates and concurrency let`, async () => {
+  test(`of ${PARALLEL} requests at once as many are admitted as a key's own rates and concurrency allow`, async () => {
     const groups = [terms({ ...busy, holdFull: 0n, holdMin: 0n, requestsPerMinute: 150, tokensPerMinute: 1_000_000 })];
     const run = async (name: string, limits: LimitSet) => {
       const { admit } = await limited(ask, name, limits);
@@ -122,13 +122,13 @@ export function budgetTests(ask: Ask): void {
     const atOnce = await run("BrPar", { concurrency: 5 });
     assert.equal(atOnce.found.admitted, 5);
     assert.ok(atOnce.refused?.outcome === "refused" && atOnce.refused.limitOfKey === 5);
-    // The group's own limit is met first where it is the stricter one.
+    // The group's own limit is reached first if it is stricter.
     const loose = await run("BrLoose", { requestsPerMinute: 180 });
     assert.deepEqual(loose.found, { admitted: 150, requests: 50 });
     assert.ok(loose.refused?.outcome === "refused" && loose.refused.limitOfKey === undefined);
   });
 
-  test("a client is told of the key's limit where its group's has as much left", async () => {
+  test("the answer shows the key's limit when as much is left of the group's", async () => {
     const { store, tag, admit } = await limited(ask, "Btie", { requestsPerMinute: 5, tokensPerMinute: 500 });
     await store.createKey(tag, { id: "key_Btie2", hash: hashOf("two"), group: "big" });
     const groups = [terms({ ...busy, requestsPerMinute: 6, tokensPerMinute: 600 })];
@@ -142,7 +142,7 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual(await told(4, "key"), [6, 2, 600, 200]);
   });
 
-  test("where the key's own limit and its group's are both used up, the key's is what refuses", async () => {
+  test("when the key's limit and the group's are both used up, the key's refuses the request", async () => {
     const { admit } = await limited(ask, "Bboth", { requestsPerMinute: 1, tokensPerMinute: 100 });
     const refusedBy = async (n: number, changes: Partial<AdmitAsk>) => {
       const answer = await admit(n, changes);
@@ -155,7 +155,7 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual(await refusedBy(3, { groups, inputTokens: 100, again: true }), ["tokens", 100]);
   });
 
-  test("what a key's own limits refuse takes nothing from its group's, and the caps count beside the owner's", async () => {
+  test("a refusal by a key's limit takes nothing from the group's, and the operator's caps count beside the owner's limits", async () => {
     const { store, tag, id, admit, set, request } = await limited(ask, "Bcaps", {
       requestsPerMinute: 5,
       concurrency: 9,
@@ -177,7 +177,7 @@ export function budgetTests(ask: Ask): void {
     assert.equal(causeOf(await admit(4, { groups })), "admitted");
   });
 
-  test("a key may use the models and come from the addresses that both of its sets name", async () => {
+  test("a key may use only models and addresses that are in both the owner's limits and the operator's caps", async () => {
     const { admit, set, store, tag } = await limited(ask, "Blists", {
       models: ["big-*", "small-1"],
       addresses: ["10.0.0.0/8", "2001:db8::/32"],
@@ -199,12 +199,12 @@ export function budgetTests(ask: Ask): void {
     await set({ addresses: ["::/0"] });
     await set({}, "caps");
     assert.equal(await go("big-1", "192.0.2.1"), "admitted");
-    assert.equal(await go("big-1", ""), "address_not_allowed", "who comes from nowhere is not from anywhere");
+    assert.equal(await go("big-1", ""), "address_not_allowed", "an unknown address is in no block");
     const before = await store.inspect(tag);
-    assert.equal(before?.inFlight, 5, "what is refused holds nothing");
+    assert.equal(before?.inFlight, 5, "a refused request holds nothing");
   });
 
-  test("a hold and its raises stay within a budget, and a budget that is changed counts from the next step on", async () => {
+  test("a hold and its extensions stay within a budget, and a changed budget applies from the next step on", async () => {
     const { store, tag, admit, set, request } = await limited(ask, "Bgrow", usd({ day: 250n }));
     const first = admitted(await admit(1));
     assert.deepEqual([first.hold, first.free], [100n, 150n]);
@@ -219,7 +219,7 @@ export function budgetTests(ask: Ask): void {
     assert.equal(causeOf(await admit(3)), "key_budget");
     await set(usd({ day: 300n }));
     assert.equal(await raise(1, 1_000n), 230n);
-    // Lowered below what is held: what was held is the request's all the same.
+    // Lowered below what is held: the request keeps its hold.
     await set(usd({ day: 200n }));
     assert.equal(await raise(1, 1_000n), 230n);
     const settle = async (n: number, permit: typeof first, amount: bigint) => {
@@ -227,16 +227,16 @@ export function budgetTests(ask: Ask): void {
       return answer.outcome === "settled" ? [answer.charged, answer.absorbed] : answer.outcome;
     };
     await set(usd({ day: 200n }), "caps");
-    assert.deepEqual(await settle(1, first, 260n), [230n, 30n], "nor is more charged within the operator's cap");
+    assert.deepEqual(await settle(1, first, 260n), [230n, 30n], "the operator's cap limits the charge as well");
     await set({});
     await set({}, "caps");
-    assert.deepEqual(await settle(2, clamped, 95n), [95n, 0n], "no budget, no bound");
+    assert.deepEqual(await settle(2, clamped, 95n), [95n, 0n], "without a budget there is no limit");
     const state = await store.inspect(tag);
     assert.deepEqual(state?.budgets["d/key_Bgrow"]?.now.spent, 325n);
     assert.equal(state?.budgets["d/key_Bgrow"]?.now.held, 0n);
   });
 
-  test("raises and charges keep to the operator's cap and to the account's budget, too", async () => {
+  test("extensions and charges are limited by the operator's cap and by the account's budget as well", async () => {
     const { store, tag, id, admit, set, request } = await limited(ask, "Bcapped", usd({ day: 400n }));
     const raise = async (n: number) => {
       const answer = await store.extend({ tag, requestId: ridOf(n), target: nanoUsd(350n) });
@@ -261,7 +261,7 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual([state?.budgets[`d/${id}`]?.now.spent, state?.budgets.M?.now.spent], [270n, 120n]);
   });
 
-  test("an owner's budget that is raised before each charge above its hold lets nobody off, and is used up by it", async () => {
+  test("charges above the hold count in full even if the owner raises the budget before each of them", async () => {
     const { store, tag, id, set, admit, request } = await limited(ask, "Bown", usd({ total: 100n }), 1_000n);
     for (const n of [1, 2, 3, 4]) {
       await set(usd({ total: BigInt(n - 1) * 250n + 100n }));
@@ -274,11 +274,15 @@ export function budgetTests(ask: Ask): void {
     assert.ok(state);
     assertIdentities(state);
     assert.deepEqual([state.account.balance, state.budgets[`t/${id}`]?.now.spent], [0n, 1_000n]);
-    // Four are counted as three.
-    assert.equal(state.buckets.over && Math.ceil(state.buckets.over.debt / DAY_MS), 3 * 7, "beyond the owner's budget");
+    // Four such charges count as three.
+    assert.equal(
+      state.buckets.over && Math.ceil(state.buckets.over.debt / DAY_MS),
+      3 * 7,
+      "charges above the owner's budget",
+    );
   });
 
-  test("a key's tokens per minute are what was used in the end, and what nothing has used gives its own back", async () => {
+  test("a key's tokens per minute count actual use, and an unused request gives its tokens back", async () => {
     const { store, admit, request } = await limited(ask, "Btoken", { tokensPerMinute: 100_000 });
     const tokens = async (n: number, inputTokens: number) => admit(n, { inputTokens });
     const first = admitted(await tokens(1, 60_000));
@@ -290,14 +294,14 @@ export function budgetTests(ask: Ask): void {
       const none = { tokensTaken: 9_000, tokensUsed: 0, counted: permit.counted };
       await store.settle(settleAsk(request(n), permit, { voided: true, ...none }));
     }
-    // What a client has wasted counts, whoever pays for it.
+    // The use of a request that its client abandoned counts, whoever pays.
     const wasted = admitted(await tokens(9, 9_000));
     const left = { tokensTaken: 9_000, tokensUsed: 95_000, counted: wasted.counted };
     await store.settle(settleAsk(request(9), wasted, { voided: true, ...left }));
     assert.equal(causeOf(await tokens(10, 9_000)), "tokens");
   });
 
-  test("a key that gets a limit of tokens counts in it what begins from then on, and nothing of what runs", async () => {
+  test("a new token limit of a key counts requests that start after it, and no running ones", async () => {
     const { store, tag, id, admit, request, set } = await limited(ask, "Bnew", usd({ day: 1_000n }));
     const first = admitted(await admit(1, { inputTokens: 100 }));
     await set({ ...usd({ day: 1_000n }), tokensPerMinute: 1_000 });
@@ -307,7 +311,7 @@ export function budgetTests(ask: Ask): void {
     assert.equal(admitted(await admit(2, { inputTokens: 100 })).limits.tokens?.remaining, 900);
   });
 
-  test("what a card pays counts in a budget, what has no quota does not", async () => {
+  test("a card's payments count in a budget, and requests on a card without a quota do not", async () => {
     const { store, tag, admit, request, set } = await limited(ask, "Bcard", usd({ month: 120n }));
     await store.changeKey(tag, "key_Bcard", { group: "cards" });
     const card = {
@@ -331,7 +335,7 @@ export function budgetTests(ask: Ask): void {
     await set({});
   });
 
-  test("a card's group with a fallback is paid by the balance where no card pays", async () => {
+  test("in a card group with a fallback the balance pays if no card does", async () => {
     const { store, tag, admit, request } = await limited(ask, "Bfall", {}, 500n);
     await store.changeKey(tag, "key_Bfall", { group: "cards" });
     const groups = [cardTerms({ fallback: true })];
@@ -347,7 +351,7 @@ export function budgetTests(ask: Ask): void {
     const ask5 = settleAsk(request(5, { groups }), byBalance, { amount: 60n, kind: "pay_per_use" });
     assert.equal((await store.settle(ask5)).outcome, "settled");
     assert.equal((await store.getAccount(tag))?.balance, 440n);
-    // Not in a plan of the account stays so, and an empty balance is said as such.
+    // A model outside the account's plans is still refused as such, and so is an empty balance.
     assert.equal(causeOf(await admit(6, { groups, plans: ["none"] })), "not_in_plan");
     assert.equal(
       causeOf(await admit(7, { groups: [cardTerms({ fallback: true, holdMin: 100n, holdFull: 100n })] })),
@@ -357,7 +361,7 @@ export function budgetTests(ask: Ask): void {
     assert.equal(causeOf(await admit(12, { groups })), "insufficient_balance");
   });
 
-  test("what costs nothing passes a budget that was lowered below what it had spent, and nothing else does", async () => {
+  test("after a budget is lowered below what was spent, only requests without cost pass", async () => {
     const { store, tag, set, request, admit } = await limited(ask, "Blow", usd({ total: 200n }));
     await store.setAccountLimits(tag, limitsText(usd({ day: 200n })));
     const answer = admitted(await admit(1));
@@ -371,12 +375,12 @@ export function budgetTests(ask: Ask): void {
     await store.setAccountLimits(tag, limitsText(usd({ day: 50n })));
     assert.equal(admitted(await admit(4, { groups })).hold, 0n);
     assert.equal(causeOf(await admit(5)), "account_budget");
-    // It may cost something after all: then as much is held as is left.
+    // It may cost something after all: then what is left is held.
     const dearer = admitted(await admit(6, { groups: [terms({ holdMin: 0n })] }));
     assert.deepEqual([dearer.hold, dearer.free], [0n, 0n]);
   });
 
-  test("limits that are said again count only above the revision, and read as they were written", async () => {
+  test("repeated limits count only with a higher revision, and are read as they were written", async () => {
     const { store, tag, id, set } = await limited(ask, "Bagain", { models: ["a*"], addresses: ["10.0.0.0/8"] });
     const written = (await set(usd({ day: 5n, total: 9n })))?.revision ?? 0;
     const read = async () => (await store.readKey(tag, hashOf("key")))?.key.limits;
@@ -401,9 +405,9 @@ export function budgetTests(ask: Ask): void {
 }
 
 export function budgetTimeTests(ask: Ask): void {
-  test("a budget begins anew with its UTC day, Monday, month, and what began before ends where it began", async () => {
+  test("a budget restarts with its UTC day, Monday or month, and requests of the previous period count there", async () => {
     const { nowMs, setTime } = ask();
-    // The next Monday that is no first of a month, so that only its day and its week begin.
+    // The next Monday that is not the first of a month, so that only a day and a week start.
     let monday = Math.ceil((nowMs() / DAY_MS - 4) / 7) * 7 * DAY_MS + 4 * DAY_MS;
     while (new Date(monday).getUTCDate() === 1) monday += 7 * DAY_MS;
     setTime(monday - 1);
@@ -418,17 +422,17 @@ export function budgetTimeTests(ask: Ask): void {
     assert.ok(refused.outcome === "refused" && refused.span === "day");
     assert.equal(refused.resetsAtMs, monday);
     setTime(monday);
-    // The day and the week are new, the month has 120 left.
+    // The day and the week are new, and the month has 120 left.
     const first = admitted(await admit(3, long));
     assert.equal(first.hold, 100n);
-    // Sunday's costs more than its hold, and its day has nothing left for it by the operator's cap.
+    // Sunday's request costs more than its hold, and the operator's cap leaves nothing of its day.
     await set(usd({ day: 100n }), "caps");
     const charge = settleAsk(request(1, long), sunday, { amount: 140n, counted: sunday.counted });
     const answer = await store.settle(charge);
     assert.ok(answer.outcome === "settled" && answer.charged === 100n && answer.absorbed === 40n);
     setTime(monday + DAY_MS);
     const last = await admit(4, long);
-    assert.ok(last.outcome === "admitted" && last.hold === 20n, "of the month");
+    assert.ok(last.outcome === "admitted" && last.hold === 20n, "limited by the month");
     const none = await admit(5, long);
     assert.ok(none.outcome === "refused" && none.span === "month");
     const { resetsAtMs = 0 } = none;
@@ -440,7 +444,7 @@ export function budgetTimeTests(ask: Ask): void {
     assert.equal(counts?.["m/key_Btime"]?.before.spent, 100n);
   });
 
-  test("holds of two days that expire together go back each to its own day", async () => {
+  test("holds of two days that expire together are each given back to their own day", async () => {
     const { nowMs, setTime } = ask();
     const midnight = Math.ceil(nowMs() / DAY_MS + 1) * DAY_MS;
     setTime(midnight - 1_000);
@@ -455,7 +459,7 @@ export function budgetTimeTests(ask: Ask): void {
     assert.deepEqual([before?.held, now?.held], [0n, 100n]);
   });
 
-  test("a hold that expires goes back to its budgets, and a charge that comes after it counts in them", async () => {
+  test("an expired hold is given back to its budgets, and a later charge counts in them", async () => {
     const { nowMs, setTime } = ask();
     const { store, tag, admit, request, set } = await limited(ask, "Bswept", {
       ...usd({ total: 150n }),

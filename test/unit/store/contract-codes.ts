@@ -1,4 +1,4 @@
-/** Codes: made, listed, voided, redeemed once; and what was spent, by day. */
+/** Codes are created, listed, voided and redeemed once; and spending is summed by day. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { CardFacts, Code } from "../../../src/store/records.ts";
@@ -19,7 +19,7 @@ const DAY: CardFacts = {
 const named = (...ids: string[]) => ids.map((id) => ({ id, hash: codeHashOf(id) }));
 
 export function codeTests(ask: Ask): void {
-  test("a code is worth what it was made for, whatever is made under its hash later", async () => {
+  test("a code keeps the value it was created with, whatever is created later with its hash", async () => {
     const { store, nowMs } = ask();
     await store.createCodes(DAY, named("Cpin1"));
     await store.createCodes({ ...DAY, lastsMs: 1, quota: undefined, plan: "none" }, named("Cpin1"));
@@ -31,7 +31,7 @@ export function codeTests(ask: Ask): void {
     assert.equal(await store.getCode("Cnone"), undefined);
   });
 
-  test("codes are made once per id, however many are asked for them at the same time", async () => {
+  test("codes are created once per id, however many calls create them at once", async () => {
     const { store } = ask();
     const made = (prefix: string, round: number) =>
       Array.from({ length: 3 }, (_, at) => ({ id: `Ct${round}x${at}`, hash: codeHashOf(`${prefix} ${round} ${at}`) }));
@@ -45,14 +45,14 @@ export function codeTests(ask: Ask): void {
         const answer = await store.redeem({ hash, tag });
         assert.deepEqual([answer.outcome, "code" in answer && answer.code.id], ["redeemed", id]);
       }
-      assert.equal(await store.createCodes(DAY, winner), "made", "the same again");
+      assert.equal(await store.createCodes(DAY, winner), "made", "the same codes again");
       assert.equal(await store.createCodes(DAY, made("late", round)), "taken");
       const late = await store.redeem({ hash: codeHashOf(`late ${round} 0`), tag });
       assert.equal(late.outcome, "unknown_code");
     }
   });
 
-  test("a thousand codes are made at once, and listed page by page", async () => {
+  test("a thousand codes are created at once, and listed page by page", async () => {
     const { store } = ask();
     const ids = Array.from({ length: 1_000 }, (_, i) => `yy${String(i).padStart(4, "0")}`);
     await store.createCodes(DAY, named(...ids));
@@ -67,7 +67,7 @@ export function codeTests(ask: Ask): void {
     await assert.rejects(store.createCodes(DAY, named(...ids, "one more")), RangeError);
   });
 
-  test("a redeemed code is one account's for good, and credited once (invariant 11)", async () => {
+  test("a redeemed code belongs to one account for good, and is credited once (invariant 11)", async () => {
     const { store } = ask();
     const [tag, other] = [await makeAccount(store, "Cred"), await makeAccount(store, "Cother")];
     await store.createCodes(DAY, named("Cred1"));
@@ -78,7 +78,7 @@ export function codeTests(ask: Ask): void {
     assert.equal(first.entitlement.untilMs - first.entitlement.fromMs, DAY_MS);
     assert.deepEqual(await store.redeem({ hash, tag }), { ...first, outcome: "again" });
     assert.deepEqual(await store.redeem({ hash, tag: other }), { outcome: "used" });
-    assert.equal((await store.voidCode("Cred1"))?.state, "redeemed", "a code in use is not voided");
+    assert.equal((await store.voidCode("Cred1"))?.state, "redeemed", "a redeemed code cannot be voided");
     const lines = (await store.readLedger(tag, 1, 10)).map(
       (l) => `${l.kind} ${l.debit}>${l.credit} ${l.amount} ${l.reference}`,
     );
@@ -88,7 +88,7 @@ export function codeTests(ask: Ask): void {
     assert.equal(await store.listCards(tagOf("Cnobody")), undefined);
   });
 
-  test("an unknown code, a voided one, and an account that is none change nothing", async () => {
+  test("an unknown code, a voided code or an unknown account changes nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Cvoid");
     await store.createCodes(DAY, named("Cv1", "Cv2"));
@@ -99,11 +99,11 @@ export function codeTests(ask: Ask): void {
     assert.deepEqual(await store.redeem({ hash: codeHashOf("Cv0"), tag }), { outcome: "unknown_code" });
     const nobody = { hash: codeHashOf("Cv2"), tag: tagOf("Cvnobody") };
     assert.deepEqual(await store.redeem(nobody), { outcome: "unknown_account" });
-    assert.equal((await store.getCode("Cv2"))?.state, "unused", "a code is not lost on an account that is none");
+    assert.equal((await store.getCode("Cv2"))?.state, "unused", "an unknown account does not use up a code");
     assert.equal((await store.inspect(tag))?.entitlements.length, 0);
   });
 
-  test("a batch has its codes and no others, page by page, whatever is made of them again", async () => {
+  test("a batch has exactly its codes, page by page, even if they are created again", async () => {
     const { store, nowMs } = ask();
     const facts = { ...DAY, expiresAtMs: nowMs() + DAY_MS, batch: "Bfair" };
     const ids = Array.from({ length: 250 }, (_, i) => `Cb${String(i).padStart(3, "0")}`);
@@ -138,7 +138,7 @@ export function codeTests(ask: Ask): void {
     assert.deepEqual(await store.listBatchCodes("Bnone", undefined, 10), { items: [], next: undefined });
   });
 
-  test("codes are voided together, but for those that an account has", async () => {
+  test("codes are voided together, except those that an account has redeemed", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Cmany");
     await store.createCodes(DAY, named("Cm1", "Cm2", "Cm3"));
@@ -154,7 +154,7 @@ export function codeTests(ask: Ask): void {
     await assert.rejects(store.voidCodes(Array(201).fill("Cm1")), RangeError);
   });
 
-  test("after its last instant nobody gets a code, but who has it, and who had it in time", async () => {
+  test("an expired code cannot be redeemed, except by the account that has it and by a repeated redemption from before the end", async () => {
     const { store, nowMs } = ask();
     const [tag, other] = [await makeAccount(store, "Clate"), await makeAccount(store, "Clater")];
     const late = { ...DAY, expiresAtMs: nowMs() - 60_000 };
@@ -164,7 +164,11 @@ export function codeTests(ask: Ask): void {
     assert.equal((await store.getCode("Cl1"))?.state, "unused");
     assert.equal((await store.inspect(tag))?.entitlements.length, 0);
     const again = { hash: codeHashOf("Cl2"), tag, fromMs: nowMs() - 120_000 };
-    assert.equal((await store.redeem(again)).outcome, "redeemed", "the journal does again what was in time");
+    assert.equal(
+      (await store.redeem(again)).outcome,
+      "redeemed",
+      "the journal repeats a redemption from before the end",
+    );
     assert.equal((await store.redeem({ hash: again.hash, tag })).outcome, "again");
     assert.deepEqual(await store.redeem({ hash: again.hash, tag: other }), { outcome: "used" });
     assert.equal((await store.voidCode("Cl3"))?.state, "void");
@@ -172,7 +176,7 @@ export function codeTests(ask: Ask): void {
     assert.equal((await store.redeem({ hash: codeHashOf("Cl4"), tag })).outcome, "redeemed");
   });
 
-  test("a gift is told from what was sold, given once, and knows its kind like any card", async () => {
+  test("a gift is distinct from a sold card, given once, and has a kind like any card", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Cgift");
     const given = { ...DAY, id: "gift1", reference: "sorry", afterPrevious: false, gift: true } as const;
@@ -189,7 +193,7 @@ export function codeTests(ask: Ask): void {
     assert.equal(figures?.cards.get("gift1")?.card, "day");
   });
 
-  test("cards that follow each other begin where the one before ends, from the store's clock on", async () => {
+  test("consecutive cards each start when the previous one ends, the first at the store's time", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Cnext");
     await store.createCodes({ ...DAY, starts: "after_previous" }, named("Cn1", "Cn2"));
@@ -202,7 +206,7 @@ export function codeTests(ask: Ask): void {
     assert.equal(cards[1]?.fromMs, cards[0]?.untilMs);
   });
 
-  test("sums per day tell group, model and key apart; a span without spending is empty", async () => {
+  test("daily sums distinguish group, model and key, and days without spending have none", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Cdays", { group: "cards" });
     await store.createCodes({ ...DAY, quota: nanoUsd(500n) }, named("Cd1"));

@@ -1,4 +1,4 @@
-/** What requests cost: sums per day by group, model and key, and by upstream and its model. */
+/** Costs of requests: sums per day by group, model and key, and by upstream and its model. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -26,7 +26,7 @@ async function daysOf(store: Store, tag: AccountTag, day: string): Promise<reado
   return items;
 }
 
-/** Parts of all pages, added up by the test's own hands. */
+/** Adds up the parts of all pages, independently of the store. */
 async function upstreamsOf(store: Store, tag: AccountTag, since: string, until = since) {
   const sums = new Map<string, UpstreamDaySum>();
   let cursor: string | undefined;
@@ -60,13 +60,13 @@ async function upstreamsOf(store: Store, tag: AccountTag, since: string, until =
 }
 
 export function costTests(ask: Ask): void {
-  test("what a charge cost stands in the sums of its group and of its upstream, once", async () => {
+  test("the cost of a charge is in the sums of its group and of its upstream, once", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kcost", { funds: 100n });
     const request = admitAsk({ tag, requestId: ridOf(1) });
     const permit = admitted(await store.admit(request));
     const day = utcDay(permit.storeTimeMs);
-    // 130 are owed and 100 are there; the try at the other upstream failed, and is absorbed whole.
+    // 130 are owed and 100 are available; the try at the other upstream failed and is absorbed in full.
     const costs = [
       cost({ cost: 70n, charged: true }),
       cost({ cost: 9n, absorbed: 9n, upstream: "west", model: "m|^west" }),
@@ -83,7 +83,7 @@ export function costTests(ask: Ask): void {
       { day, upstream: "west", model: "m|^west", amount: 0n, counts, cost: 9n, absorbed: 9n },
     ]);
 
-    // The same day again: everything adds up.
+    // The same day again: all sums add up.
     const more = admitAsk({ tag, requestId: ridOf(2), groups: [] });
     const later = { ...charge, requestId: more.requestId, amount: nanoUsd(0n), attempts: [], costs: costs.slice(0, 1) };
     await store.settle(later);
@@ -97,7 +97,7 @@ export function costTests(ask: Ask): void {
     });
   });
 
-  test("what an answer that broke off came to above its hold is absorbed at once, and is no cost of its own", async () => {
+  test("the cost of a broken answer above its hold is absorbed at once, and is no separate cost", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kcut", { funds: 100n });
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -118,7 +118,7 @@ export function costTests(ask: Ask): void {
     assert.deepEqual(lines.slice(1), ["acct_Kcut000000>revenue:big 40", "absorbed:cut_over_hold>revenue:big 30"]);
   });
 
-  test("what was absorbed of a voided request is a cost of its group, key and upstream, and no request of theirs", async () => {
+  test("what was absorbed for a voided request is a cost of its group, key and upstream, without a request in the group's counts", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kvoid");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -135,7 +135,7 @@ export function costTests(ask: Ask): void {
     ]);
   });
 
-  test("whoever leaves unpaid has the costs of what became of it, absorbed or charged, and of no other", async () => {
+  test("an unpaid disconnect has the costs of its outcome, absorbed or charged, and no others", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kleft", { funds: 100n });
     const failed = cost({ cost: 9n, absorbed: 9n, upstream: "west", model: "m|^west" });
@@ -165,7 +165,7 @@ export function costTests(ask: Ask): void {
       { ...east, amount: 0n, counts, cost: 70n, absorbed: 70n },
       { ...west, counts, cost: 9n, absorbed: 9n },
     ]);
-    // 130 are owed now and 100 are there.
+    // 130 are owed now and 100 are available.
     assert.equal(await leave(2, 70n), day);
     assert.deepEqual(await daysOf(store, tag, day), [
       { ...own, amount: 100n, counts, cost: 79n + 80n, absorbed: 79n + 40n },
@@ -177,7 +177,7 @@ export function costTests(ask: Ask): void {
     ]);
   });
 
-  test("asks of earlier versions leave no costs, and one without anything to say leaves no sums", async () => {
+  test("settlements of earlier versions leave no costs, and one without costs or charge leaves no sums", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kold", { funds: 10n });
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -193,7 +193,7 @@ export function costTests(ask: Ask): void {
     assert.deepEqual((await upstreamsOf(store, tag, day)).sums, []);
   });
 
-  test("costs beyond 2^53 add up to the last nano-dollar", async () => {
+  test("costs beyond 2^53 are summed exactly to the nano-dollar", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kbig");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -212,7 +212,7 @@ export function costTests(ask: Ask): void {
     );
   });
 
-  test("a day with very many models at an upstream is read in parts that add up, the days around it with it", async () => {
+  test("a day with very many models at an upstream is read in parts that add up, together with the days around it", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kmany");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -243,7 +243,7 @@ export function costTests(ask: Ask): void {
     assert.deepEqual([own.length, own[0]?.cost], [1, 1_640n]);
   });
 
-  test("a cost that is none is refused before anything is written", async () => {
+  test("an invalid cost is refused before anything is written", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Kbad");
     const request = admitAsk({ tag, requestId: ridOf(1) });

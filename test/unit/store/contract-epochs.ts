@@ -1,10 +1,10 @@
-/** The marks of a store's history: they count the seconds in which somebody counts on them, whatever becomes of the clock. */
+/** The marks of a store's history: they count the seconds in which a gateway has used the store, however the clock changes. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Ask } from "./contract.ts";
 
 export function epochTimeTests(ask: Ask): void {
-  test("a mark counts on once a second, also behind a clock that was set back", async () => {
+  test("a mark is counted up once a second, also after the clock was set back", async () => {
     const { store, nowMs, setTime } = ask();
     const startMs = nowMs();
     const first = await store.countEpoch(0, undefined, "ep_contract_a");
@@ -24,7 +24,7 @@ export function epochTimeTests(ask: Ask): void {
     setTime(startMs);
   });
 
-  test("a mark that is another's, or that is behind what is known of it, is left alone", async () => {
+  test("a mark with another id, or one behind the known count, is not changed", async () => {
     const { store, nowMs, setTime } = ask();
     const mark = await store.countEpoch(0, undefined, "ep_contract_c");
     assert.ok(mark);

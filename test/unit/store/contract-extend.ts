@@ -20,7 +20,7 @@ async function stateOf(store: Store, tag: AccountTag) {
 }
 
 export function extensionTests(ask: Ask): void {
-  test("a hold is raised to its target, once, however often that is asked (invariant 3)", async () => {
+  test("a hold is raised to its target once, however often that is requested (invariant 3)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xonce");
     admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1) })));
@@ -34,7 +34,7 @@ export function extensionTests(ask: Ask): void {
     assert.deepEqual([account.held, inFlight], [250n, 1]);
   });
 
-  test("a hold takes what is free and no more, beside every other hold (promise 1)", async () => {
+  test("a hold takes only what is free beside all other holds (promise 1)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xfree", { funds: 350n });
     for (const rid of [1, 2]) admitted(await store.admit(admitAsk({ tag, requestId: ridOf(rid) })));
@@ -47,7 +47,7 @@ export function extensionTests(ask: Ask): void {
     assert.deepEqual(await raise(store, tag, 1, 300n), { outcome: "held", hold: 240n }, "a top-up counts at once");
   });
 
-  test("whoever is shut out meanwhile has what was set aside, and no more until that is over", async () => {
+  test("a request whose key or account is suspended or revoked keeps its hold, and gets no extension until it is resumed", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xshut", { funds: 10_000n });
     admitted(await store.admit(admitAsk({ tag, requestId: ridOf(1) })));
@@ -72,7 +72,7 @@ export function extensionTests(ask: Ask): void {
     assert.equal((await stateOf(store, tag)).account.held, 500n);
   });
 
-  test("fifty at once share what is free to the last nano-dollar (promise 1)", async () => {
+  test("fifty extensions at once share what is free to the nano-dollar (promise 1)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xmany", { funds: 1_000n });
     const groups = [terms({ holdFull: 10n, holdMin: 10n })];
@@ -84,7 +84,7 @@ export function extensionTests(ask: Ask): void {
     assert.deepEqual([sum, account.held], [1_000n, 1_000n]);
   });
 
-  test("the whole of a raised hold is there for its charge, and goes with it", async () => {
+  test("a raised hold is available in full to its charge, and is removed with it", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xsettle", { funds: 300n });
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -94,11 +94,11 @@ export function extensionTests(ask: Ask): void {
     assert.deepEqual(answer, { outcome: "settled", charged: 290n, absorbed: 0n, balance: 10n });
     const { account, holds } = await stateOf(store, tag);
     assert.deepEqual([account.held, holds], [0n, []]);
-    assert.deepEqual(await raise(store, tag, 1, 400n), { outcome: "gone" }, "an ask that comes late holds nothing");
+    assert.deepEqual(await raise(store, tag, 1, 400n), { outcome: "gone" }, "a late extension holds nothing");
     assert.equal((await stateOf(store, tag)).account.held, 0n);
   });
 
-  test("a request that holds nothing is gone: never admitted, voided, of another account, of none", async () => {
+  test("extending a request without a hold answers gone: never admitted, voided, of another or an unknown account", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xgone");
     const other = await makeAccount(store, "Xgone2");
@@ -112,7 +112,7 @@ export function extensionTests(ask: Ask): void {
     assert.equal((await stateOf(store, tag)).account.held, 0n);
   });
 
-  test("a card's hold grows within its quota and leaves the balance alone (invariant 12)", async () => {
+  test("a card's hold grows within its quota and does not touch the balance (invariant 12)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Xcard", { group: "cards" });
     const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, afterPrevious: false, reference: "" };
@@ -123,7 +123,11 @@ export function extensionTests(ask: Ask): void {
     assert.deepEqual(await raise(store, tag, 1, 200n), { outcome: "held", hold: 130n });
     await store.grant(tag, { ...card, id: "open", lastsMs: 2 * DAY_MS, quota: undefined });
     assert.equal(admitted(await store.admit(admitAsk({ ...request, requestId: ridOf(2) }))).unmetered, true);
-    assert.deepEqual(await raise(store, tag, 2, 200n), { outcome: "held", hold: 0n }, "without quota nothing is held");
+    assert.deepEqual(
+      await raise(store, tag, 2, 200n),
+      { outcome: "held", hold: 0n },
+      "without a quota nothing is held",
+    );
     const { account, entitlements } = await stateOf(store, tag);
     assert.equal(account.held, 0n);
     assert.deepEqual(
@@ -135,7 +139,7 @@ export function extensionTests(ask: Ask): void {
     );
   });
 
-  test("an amount that is none is refused before anything is asked (invariant 8)", async () => {
+  test("an invalid amount is refused before anything is sent (invariant 8)", async () => {
     const { store } = ask();
     for (const target of [-1n, 9_007_199_254_740_993n]) {
       const bad = { tag: "Xbad000000" as AccountTag, requestId: ridOf(1), target: target as never };
@@ -144,9 +148,9 @@ export function extensionTests(ask: Ask): void {
   });
 }
 
-/** Where the store's clock can be set. */
+/** For stores whose clock can be set. */
 export function extensionTimeTests(ask: Ask): void {
-  test("a hold that a sweep has left, as it lets only so many go, is expired all the same", async () => {
+  test("an expired hold that a sweep has not released yet, since it releases only a limited number, still counts as expired", async () => {
     const { store, nowMs, setTime } = ask();
     const startMs = nowMs();
     const tag = await makeAccount(store, "Xswept", { funds: 10_000n });
@@ -159,7 +163,7 @@ export function extensionTimeTests(ask: Ask): void {
     }
   });
 
-  test("an expired hold is not raised, and raising does not lengthen its life (invariant 9)", async () => {
+  test("an expired hold is not raised, and an extension does not prolong a hold (invariant 9)", async () => {
     const { store, nowMs, setTime } = ask();
     const startMs = nowMs();
     const tag = await makeAccount(store, "Xexpire");

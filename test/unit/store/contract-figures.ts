@@ -36,7 +36,7 @@ async function spend(store: Store, tag: AccountTag, at: number, model: string, a
 }
 
 export function figureTests(ask: Ask): void {
-  test("figures are of one instant, and have what was asked for and no more", async () => {
+  test("figures are of one instant, and contain exactly what was requested", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Fone");
     assert.equal(await store.readFigures(tagOf("Fnobody"), {}), undefined);
@@ -93,7 +93,7 @@ export function figureTests(ask: Ask): void {
     assert.equal(figures.expiries.size, 2);
   });
 
-  test("a portion that asks for too much is a defect of who asks", async () => {
+  test("a request for too many figures is a defect of the caller", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Fmuch");
     const names = Array.from({ length: FIGURES_MAX + 1 }, (_, at) => `${at}`);
@@ -103,7 +103,7 @@ export function figureTests(ask: Ask): void {
     await assert.rejects(store.readFigures(tag, { spent: { days: ["x}"], fields: [] } }), RangeError);
   });
 
-  test("names of cards come in pages, each at least once", async () => {
+  test("ids of cards are listed in pages, each at least once", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Fnames");
     const ids = Array.from({ length: 450 }, (_, at) => `card_${at}`);
@@ -117,10 +117,10 @@ export function figureTests(ask: Ask): void {
     ]);
   });
 
-  test("days come in pages that do not overlap: many days, and a day of many models", async () => {
+  test("days are listed in pages without overlap: many days, and a day with many models", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Fdays", { funds: 100_000n });
-    // A charge counts on the day of its admission; the day before has one with more models than a page has.
+    // A charge counts on the day of its admission; the day before has more models than fit on a page.
     const today = nowMs();
     for (let at = 0; at < 1_300; at++) await spend(store, tag, at, `m${at % 1_201}|x`, today - DAY_MS);
     for (let at = 1_300; at < 1_320; at++) await spend(store, tag, at, "m", today);
@@ -140,7 +140,7 @@ export function figureTests(ask: Ask): void {
     await assert.rejects(store.pageDays(tag, { since: "2026-01-01", until: "2027-06-01" }, undefined), RangeError);
   });
 
-  test("names lead to accounts, and are listed without reading them", async () => {
+  test("accounts are found by name, and their names are listed without reading the accounts", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Fnamed");
     assert.deepEqual(await store.findAccountName("Fnamed"), { name: "Fnamed", tag });

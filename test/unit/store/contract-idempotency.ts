@@ -1,4 +1,6 @@
-/** Who has an idempotency key, and what a settlement leaves of it (docs/decisions/idempotency-keeps-no-bodies.md). */
+/**
+ * Which request holds an idempotency key, and what a settlement keeps of it (docs/decisions/idempotency-keeps-no-bodies.md).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../../../src/store/admission.ts";
@@ -10,14 +12,14 @@ import type { Ask } from "./contract.ts";
 const HOUR_MS = 3_600_000;
 const HOLD_MS = 60_000;
 
-/** A request under a key; `body` is in place of its path and body. */
+/** A request with an idempotency key; `body` stands for its path and body. */
 function keyed(tag: AccountTag, number: number, { key = "k", body = "b", ...changes }: Keyed = {}): AdmitAsk {
   const idempotency = { key: hashOf(key), fingerprint: hashOf(`${key}${body}`) };
   return admitAsk({ tag, requestId: ridOf(number), holdTtlMs: HOLD_MS, ...changes, idempotency });
 }
 type Keyed = { key?: string; body?: string } & Partial<AdmitAsk>;
 
-/** Settles a keyed request: charged 5, or voided. */
+/** Settles a request with a key: charged 5, or voided. */
 function ended(ask: AdmitAsk, permit: Admitted, how: { voided?: boolean; streamed?: boolean; keepMs?: number } = {}) {
   const { voided = false, streamed = false, keepMs = DAY_MS } = how;
   const untilMs = permit.storeTimeMs + keepMs;
@@ -25,7 +27,7 @@ function ended(ask: AdmitAsk, permit: Admitted, how: { voided?: boolean; streame
   return settleAsk(ask, permit, { voided, amount: voided ? 0n : 5n, idempotency });
 }
 
-/** The cause of a refusal and the number of the request that has the key; or "admitted". */
+/** The cause of a refusal and the number of the request that holds the key; or "admitted". */
 function answerOf(answer: Admitted | AdmitRefused): readonly unknown[] {
   if (answer.outcome === "admitted") return ["admitted"];
   return [answer.cause, answer.first === undefined ? undefined : Number.parseInt(answer.first, 16)];
@@ -35,7 +37,7 @@ const keysOf = async (store: Store, tag: AccountTag) =>
   (await store.inspect(tag))?.idempotency.map(({ requestId, state }) => [Number.parseInt(requestId, 16), state]);
 
 export function idempotencyTests(ask: Ask): void {
-  test("a key that a request has is refused to the others of its account, with that request's id", async () => {
+  test("a key that a request holds is refused to other requests of the account, with that request's id", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ikey");
     const other = await makeAccount(store, "Iother");
@@ -45,13 +47,13 @@ export function idempotencyTests(ask: Ask): void {
     assert.deepEqual(answerOf(await store.admit(keyed(tag, 2))), ["idempotency_in_progress", 1]);
     assert.deepEqual(answerOf(await store.admit(keyed(tag, 3, { body: "c" }))), ["idempotency_key", 1]);
     assert.deepEqual(await store.inspect(tag), before, "a refusal changes nothing");
-    assert.deepEqual(await store.admit(first), permit, "asked again the request itself gets its answer again");
+    assert.deepEqual(await store.admit(first), permit, "the same request gets its answer again");
     assert.deepEqual(answerOf(await store.admit(keyed(tag, 4, { key: "l" }))), ["admitted"]);
     assert.deepEqual(answerOf(await store.admit(admitAsk({ tag, requestId: ridOf(5) }))), ["admitted"]);
     assert.deepEqual(answerOf(await store.admit(keyed(other, 6))), ["admitted"]);
   });
 
-  test("a charge is remembered under its key, as a stream or a whole reply, however often it is settled", async () => {
+  test("a charge is remembered with its key, as a stream or a whole reply, however often it is settled", async () => {
     const { store } = ask();
     for (const [streamed, cause] of [
       [false, "idempotency_finished"],
@@ -68,7 +70,7 @@ export function idempotencyTests(ask: Ask): void {
     }
   });
 
-  test("what charged nothing leaves its key free, also when its settlement comes a second time", async () => {
+  test("a request without a charge frees its key, also when its settlement is repeated", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ivoid");
     const first = keyed(tag, 1);
@@ -84,7 +86,7 @@ export function idempotencyTests(ask: Ask): void {
     assert.deepEqual(await keysOf(store, tag), [[2, "finished"]]);
   });
 
-  test("a request that is refused takes no key", async () => {
+  test("a refused request takes no key", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Irefused", { funds: 0n });
     const asked = async (number: number, changes: Keyed) => causeOf(await store.admit(keyed(tag, number, changes)));
@@ -100,7 +102,7 @@ export function idempotencyTests(ask: Ask): void {
     assert.equal(await asked(7, { body: "c" }), "admitted");
   });
 
-  test("of fifty at once under one key one is admitted and charged", async () => {
+  test("of fifty requests at once with one key one is admitted and charged", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ififty", { funds: 10_000n });
     const asks = Array.from({ length: 50 }, (_, i) => keyed(tag, i + 1));
@@ -120,7 +122,7 @@ export function idempotencyTests(ask: Ask): void {
     );
   });
 
-  test("a settlement brings back the memory that a failover lost, unless another request has the key by then", async () => {
+  test("a repeated settlement restores a key that a failover lost, unless another request holds the key by then", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Ilost");
     const permit = { storeTimeMs: nowMs(), group: "big", keyId: "key_Ilost", entitlement: undefined } as Admitted;
@@ -135,7 +137,7 @@ export function idempotencyTests(ask: Ask): void {
     assert.deepEqual(answerOf(await store.admit(keyed(tag, 7, { key: "taken" }))), ["idempotency_finished", 3]);
   });
 
-  test("a request that was given up before it was admitted takes no key", async () => {
+  test("a request that was voided before it was admitted takes no key", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Igiven");
     const late = keyed(tag, 1);
@@ -146,9 +148,9 @@ export function idempotencyTests(ask: Ask): void {
   });
 }
 
-/** Where the test has the store's clock. */
+/** For stores whose clock the test sets. */
 export function idempotencyTimeTests(ask: Ask): void {
-  test("the key of a request that nobody settles is free when its hold ends, to the millisecond", async () => {
+  test("the key of a request that is never settled is free when its hold expires, to the millisecond", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Icrash");
     const crashed = keyed(tag, 1);
@@ -158,14 +160,14 @@ export function idempotencyTimeTests(ask: Ask): void {
     setTime(nowMs() + 1);
     const next = keyed(tag, 3);
     const held = admitted(await store.admit(next));
-    // Recovery charges the crashed request after all: the key stays the next one's.
+    // Recovery charges the crashed request after all: the key stays with the next request.
     await store.settle(ended(crashed, permit));
     assert.deepEqual(await keysOf(store, tag), [[3, "running"]]);
     await store.settle(ended(next, held, { streamed: true }));
     assert.deepEqual(answerOf(await store.admit(keyed(tag, 4))), ["idempotency_streamed", 3]);
   });
 
-  test("recovery after the hold's end remembers the charge for what is left of its time", async () => {
+  test("a settlement by recovery after the hold's end remembers the key for the rest of its time", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Irecover");
     const request = keyed(tag, 1);
@@ -179,7 +181,7 @@ export function idempotencyTimeTests(ask: Ask): void {
     assert.deepEqual(answerOf(await store.admit(keyed(tag, 3))), ["admitted"]);
   });
 
-  test("a settlement that comes after its key's time leaves nothing behind", async () => {
+  test("a settlement after its key's time keeps nothing of the key", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Ilate");
     const request = keyed(tag, 1);

@@ -1,4 +1,4 @@
-/** Buckets, holds and cards against the store's own clock. */
+/** Buckets, holds and cards by the store's own clock. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
@@ -19,7 +19,7 @@ import type { Ask } from "./contract.ts";
 import { assertIdentities } from "./contract-settle.ts";
 
 export function limitTests(ask: Ask): void {
-  test("requests pass again exactly after retry-after, not a millisecond before (invariant 14)", async () => {
+  test("requests are admitted again exactly after retry-after, and not a millisecond earlier (invariant 14)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lrate", { funds: 10_000n });
     const groups = [terms({ requestsPerMinute: 7 })];
@@ -79,7 +79,7 @@ export function limitTests(ask: Ask): void {
     assert.deepEqual(await store.inspect(tag), before);
   });
 
-  test("tokens are taken by estimate and corrected by use; a debt makes the next one wait exactly", async () => {
+  test("tokens are taken by estimate and corrected by use, and a debt delays the next request exactly", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Ltokens", { funds: 10_000n });
     const groups = [terms({ tokensPerMinute: 600 })];
@@ -102,7 +102,7 @@ export function limitTests(ask: Ask): void {
     assert.equal(causeOf(await next(4)), "admitted");
   });
 
-  test("a request that used nothing gives its tokens back, never above full, and not its place in the request bucket", async () => {
+  test("an unused request gives its tokens back, up to a full bucket, but not its place in the request bucket", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Lgiveback");
     const groups = [terms({ tokensPerMinute: 600, requestsPerMinute: 60 })];
@@ -114,19 +114,19 @@ export function limitTests(ask: Ask): void {
       return [buckets?.["big:t"]?.debt, buckets?.["big:r"]?.debt];
     };
     assert.deepEqual(await debts(), [0, 60_000]);
-    // Nobody pays for it, and the model's server has read it all the same.
+    // The client does not pay, but the model's server has read the input.
     const left = admitAsk({ tag, requestId: ridOf(2), groups, inputTokens: 100 });
     const taken = { voided: true, tokensTaken: 100, tokensUsed: 50 };
     await store.settle(settleAsk(left, admitted(await store.admit(left)), taken));
     assert.deepEqual(await debts(), [50 * 60_000, 2 * 60_000]);
-    // What it would have written had it been let, nobody knows.
+    // Output that was only estimated takes no more tokens than the input.
     const hung = admitAsk({ tag, requestId: ridOf(3), groups, inputTokens: 100 });
     const more = { voided: true, tokensTaken: 100, tokensUsed: 30_000 };
     await store.settle(settleAsk(hung, admitted(await store.admit(hung)), more));
     assert.deepEqual(await debts(), [150 * 60_000, 3 * 60_000]);
   });
 
-  test("an account has at most 1,000 requests in flight whatever its group allows, and is told so", async () => {
+  test("an account has at most 1,000 requests in flight whatever its group allows, and the refusal says so", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Laccount", { funds: 10_000_000n });
     const go = (number: number, concurrency = 2_000) =>
@@ -144,7 +144,7 @@ export function limitTests(ask: Ask): void {
     admitted(await go(1_002));
   });
 
-  test("an estimate larger than the bucket passes when the bucket is full, and is taken whole", async () => {
+  test("an estimate larger than the bucket is admitted when the bucket is full, and is taken in full", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Llarge");
     const groups = [terms({ tokensPerMinute: 100 })];
@@ -158,7 +158,7 @@ export function limitTests(ask: Ask): void {
     assert.equal(causeOf(await go(4)), "admitted");
   });
 
-  test("a request refused for tokens keeps its place in the request bucket; a second try takes none", async () => {
+  test("a request refused for tokens keeps its place in the request bucket, and a second try takes none", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Lkeep");
     const groups = [terms({ requestsPerMinute: 10, tokensPerMinute: 10 })];
@@ -172,7 +172,7 @@ export function limitTests(ask: Ask): void {
     assert.equal(await debt("big:r"), 120_000);
   });
 
-  test("a clock that is set back mints nothing, and one that jumps ahead at most a full bucket (row E1)", async () => {
+  test("a clock that is set back adds no tokens, and one that jumps ahead at most a full bucket (row E1)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lclock", { funds: 10_000n });
     const groups = [terms({ requestsPerMinute: 2 })];
@@ -187,7 +187,7 @@ export function limitTests(ask: Ask): void {
     assert.deepEqual([await go(), await go(), await go()], ["admitted", "admitted", "requests"]);
   });
 
-  test("expired holds go, at most 16 with each call, and a late charge still counts once (invariant 9)", async () => {
+  test("expired holds are released, at most 16 with each call, and a late charge still counts once (invariant 9)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lsweep", { funds: 10_000n });
     const asks = Array.from({ length: 40 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
@@ -211,7 +211,7 @@ export function limitTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("a card is good from its first millisecond to its last (invariant 12)", async () => {
+  test("a card is valid from its first millisecond to its last (invariant 12)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lcard", { group: "cards" });
     const card = {
@@ -243,7 +243,7 @@ export function limitTests(ask: Ask): void {
     );
   });
 
-  test("a code is good through the millisecond before its end", async () => {
+  test("a code is valid up to the millisecond before its end", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lcode");
     const endMs = nowMs() + 1_000;
@@ -263,7 +263,7 @@ export function limitTests(ask: Ask): void {
     assert.equal((await store.redeem({ hash: codeHashOf("Lcode2"), tag })).outcome, "expired");
   });
 
-  test("a charge older than 48 hours is stale; a mark outlives every replay (3.3)", async () => {
+  test("a charge older than 48 hours is stale, and a mark outlives every replay", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Lstale");
     const [early, late] = [1, 2].map((n) => admitAsk({ tag, requestId: ridOf(n) }));

@@ -1,4 +1,7 @@
-/** Notices: written by the step that they tell of, once, kept in order, bounded. The bench tells of balances below 300. */
+/**
+ * Notices are written once by the step that they report, kept in order, and limited in number. The bench reports balances below
+ * 300.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -19,11 +22,11 @@ const move = (store: Store, tag: AccountTag, id: string, amount: bigint) =>
   store.credit(tag, { id, amount, kind: "adjust", note: "" });
 
 export function noticeTests(ask: Ask): void {
-  test("a balance that goes below its threshold is told of once, and again after it was above", async () => {
+  test("a balance that falls below its threshold is reported once, and again after it was above", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nlow");
     await charge(store, tag, 1, 700n);
-    assert.deepEqual((await store.readNotices(tag, 10)).notices, [], "at the threshold is not below it");
+    assert.deepEqual((await store.readNotices(tag, 10)).notices, [], "a balance at the threshold is not below it");
     await charge(store, tag, 2, 1n);
     await charge(store, tag, 3, 1n);
     await move(store, tag, "below", 1n);
@@ -41,7 +44,7 @@ export function noticeTests(ask: Ask): void {
     );
   });
 
-  test("an account's own threshold takes the place of the configuration's, and 0 is none", async () => {
+  test("an account's own threshold replaces that of the configuration, and 0 means none", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nown");
     const set = await store.setNotifyBelow(tag, nanoUsd(900n));
@@ -56,7 +59,7 @@ export function noticeTests(ask: Ask): void {
     assert.equal(await store.setNotifyBelow(tagOf("Nnobody"), nanoUsd(1n)), undefined);
   });
 
-  test("a threshold that is set again moves no later one back", async () => {
+  test("a repeated write of a threshold does not undo a later one", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nrev");
     const first = await store.setNotifyBelow(tag, nanoUsd(5n));
@@ -65,7 +68,7 @@ export function noticeTests(ask: Ask): void {
     assert.equal((await store.setNotifyBelow(tag, nanoUsd(5n), first?.notifyRevision))?.notifyBelow, 6n);
   });
 
-  test("a key that is suspended is told of with the same step, and once", async () => {
+  test("a suspended key is reported by the same step, and once", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nkey");
     const key = await store.changeKey(tag, "key_Nkey", { status: "suspended", name: "Laptop" });
@@ -85,7 +88,7 @@ export function noticeTests(ask: Ask): void {
     );
   });
 
-  test("what is added once stays added once, also after it was taken", async () => {
+  test("a notice that is added once is not added again, even after it was taken", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nonce");
     const notice = { kind: "card_ending", ref: "c1", data: { plan: "pro" } } as const;
@@ -101,7 +104,7 @@ export function noticeTests(ask: Ask): void {
     );
   });
 
-  test("of what is told once in a while one mark is kept, the latest, and nothing before it is told again", async () => {
+  test("of recurring notices only the latest mark is kept, and an earlier one is not added again", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nspan");
     const tell = (name: string, latest: number) =>
@@ -120,7 +123,7 @@ export function noticeTests(ask: Ask): void {
     assert.equal((await store.readNotices(tag, 100)).last, 32);
   });
 
-  test("what is taken goes, with all before it, and taking it again changes nothing", async () => {
+  test("taking a notice removes it and all before it, and taking it again changes nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ntake");
     for (const ref of ["a", "b", "c", "d"]) await store.addNotice(tag, { kind: "balance_low", ref, data: {} });
@@ -136,7 +139,7 @@ export function noticeTests(ask: Ask): void {
     );
   });
 
-  test("a receiver that is down for weeks costs a bounded room: the oldest go, and it can be seen how many", async () => {
+  test("while a receiver is down only the newest notices are kept, and the number of dropped ones is visible", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Nfull");
     const more = NOTICES_MAX + 20;
@@ -145,10 +148,14 @@ export function noticeTests(ask: Ask): void {
     const all = await store.readNotices(tag, more);
     assert.deepEqual([all.taken, all.last, all.notices.length], [0, more, NOTICES_MAX]);
     assert.equal(all.notices[0]?.seq, 21);
-    // Delivered while others came: it was written over by then.
+    // Notice 20 was delivered while newer ones arrived, and overwritten by then.
     await store.takeNotice(tag, 20);
     const { notices } = await store.readNotices(tag, more);
-    assert.deepEqual([notices.length, notices.at(-1)?.ref], [NOTICES_MAX, `${more}`], "nothing newer goes with it");
+    assert.deepEqual(
+      [notices.length, notices.at(-1)?.ref],
+      [NOTICES_MAX, `${more}`],
+      "no newer one is removed with it",
+    );
     await store.takeNotice(tag, 21);
     const rest = await store.readNotices(tag, 2);
     assert.deepEqual([rest.taken, rest.notices.map(({ ref }) => ref)], [21, ["22", "23"]]);
@@ -159,7 +166,7 @@ export function noticeTests(ask: Ask): void {
     assert.ok(!(await store.pageNotices("Nful", 200)).items.some((one) => one.tag === tag));
   });
 
-  test("page by page each account with something waiting is found once, whatever its tag", async () => {
+  test("each account with a waiting notice is found once, page by page, whatever its tag", async () => {
     const { store } = ask();
     const tags = ["Nz", "Nx", "Ny", "Nw"].map(tagOf);
     for (const [at, tag] of tags.entries()) {
@@ -176,7 +183,7 @@ export function noticeTests(ask: Ask): void {
     assert.deepEqual(found.filter((tag) => tags.includes(tagOf(tag))).sort(), tags.toSorted());
   });
 
-  test("the gateway has a queue of its own", async () => {
+  test("the gateway has a separate queue", async () => {
     const { store } = ask();
     const { last } = await store.readNotices(GATEWAY_OUTBOX, 1);
     const notice = { kind: "upstream_out", ref: `r1:${last}`, data: { upstream: "east" } } as const;

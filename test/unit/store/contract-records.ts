@@ -22,7 +22,7 @@ export function recordTests(ask: Ask): void {
     assert.equal(await store.setPlan(tagOf("Rnone"), "pro"), undefined);
   });
 
-  test("of ten that take one name at once, one gets it", async () => {
+  test("of ten accounts created with one name at once one succeeds", async () => {
     const { store } = ask();
     const tries = Array.from({ length: 10 }, (_, i) =>
       store.createAccount({ tag: tagOf(`Rrace${i}`), name: "R race", plan: "free" }),
@@ -48,7 +48,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(names, ["zz a", "zz b", "zz c", "zz ä", "zz 😀"]);
   });
 
-  test("a key is made once, changes groups until it is revoked, and is then final", async () => {
+  test("a key is created once and changes groups until it is revoked, which is final", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rkeys");
     const createdAtMs = nowMs();
@@ -62,7 +62,7 @@ export function recordTests(ask: Ask): void {
     const first = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
     assert.ok(Math.abs(first - nowMs()) < 60_000, "a revision is the store's time");
     const second = (await store.changeKey(tag, "key_Rkeys", { group: "small" }))?.revision ?? 0;
-    assert.ok(second > first, "the same again stands above what a store has lost");
+    assert.ok(second > first, "the same group again gets a higher revision than one that a store has lost");
     assert.equal(await store.changeKey(tag, "key_none", { group: "small" }), undefined);
     const revoked = await store.revokeKey(tag, "key_Rkeys");
     assert.deepEqual([revoked?.status, revoked?.group], ["revoked", "small"]);
@@ -76,7 +76,7 @@ export function recordTests(ask: Ask): void {
     assert.equal(causeOf(answer), "revoked_key");
   });
 
-  test("a key has a name and an end, and is suspended and resumed; what is not said stays", async () => {
+  test("a key has a name and an expiry, is suspended and resumed, and keeps what a change does not name", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rchange");
     const endMs = nowMs() + 60_000;
@@ -102,7 +102,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await facts({ group: "big", name: "" }), ["big", "", "suspended", endMs]);
     assert.deepEqual(await facts({ status: "normal" }), ["big", "", "normal", endMs]);
     assert.equal(await request(3), "admitted");
-    // Over, on the store's clock: the first instant at which it is refused is its end.
+    // Expired by the store's clock: the key is refused from its expiry on.
     const overMs = nowMs() - 60_000;
     assert.deepEqual(await facts({ expiresAtMs: overMs }), ["big", "", "normal", overMs]);
     assert.equal(await request(4), "expired_key");
@@ -117,7 +117,7 @@ export function recordTests(ask: Ask): void {
     assert.equal(await request(8), "revoked_key");
   });
 
-  test("a rotation changes nothing of a key but its value: a pause, an end and limits stay", async () => {
+  test("a rotation changes only the value of a key: suspension, expiry and limits stay", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rstays");
     const id = "key_Rstays";
@@ -137,7 +137,7 @@ export function recordTests(ask: Ask): void {
     }
   });
 
-  test("a rotated key has a new value, and the old ones work until their ends, as the key does", async () => {
+  test("a rotated key has a new value, and the old values work until they expire, as long as the key does", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rrotate", { funds: 1_000_000n });
     const id = "key_Rrotate";
@@ -155,12 +155,12 @@ export function recordTests(ask: Ask): void {
     const first = await rotate("two", { overlapMs: 600_000 });
     assert.ok(Math.abs((first.previousUntilMs ?? 0) - nowMs() - 600_000) < 60_000, "the store's clock");
     assert.deepEqual([await by("key"), await by("two")], ["admitted", "admitted"]);
-    assert.deepEqual(await rotate("two", { overlapMs: 0 }), first, "sent again it changes nothing");
+    assert.deepEqual(await rotate("two", { overlapMs: 0 }), first, "the same rotation again changes nothing");
     assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, first.previousUntilMs);
     assert.equal((await store.readKey(tag, hashOf("two")))?.key.expiresAtMs, undefined);
     assert.deepEqual(await store.listKeys(tag), [{ ...first, budgets: new Map() }], "one key");
 
-    // Whichever comes first, the key's end or the value's.
+    // Whichever comes first, the expiry of the key or of the value.
     await store.changeKey(tag, id, { expiresAtMs: nowMs() + 3_600_000 });
     assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, first.previousUntilMs);
     const soonMs = nowMs() + 60_000;
@@ -168,7 +168,7 @@ export function recordTests(ask: Ask): void {
     assert.equal((await store.readKey(tag, hashOf("key")))?.key.expiresAtMs, soonMs);
     await store.changeKey(tag, id, { expiresAtMs: "never" });
 
-    // What becomes of the key becomes of all its values.
+    // A change of the key applies to all its values.
     await store.changeKey(tag, id, { status: "suspended" });
     assert.deepEqual([await by("key"), await by("two")], ["suspended", "suspended"]);
     await store.changeKey(tag, id, { status: "normal", expiresAtMs: nowMs() - 60_000 });
@@ -176,13 +176,13 @@ export function recordTests(ask: Ask): void {
     await store.changeKey(tag, id, { expiresAtMs: "never" });
     assert.deepEqual([await by("key"), await by("two")], ["admitted", "admitted"]);
 
-    // At once: the value before is refused, the one before that works on.
+    // Without an overlap: the previous value is refused, and the one before that still works.
     await rotate("three", { overlapMs: 0 });
     assert.deepEqual([await by("key"), await by("two"), await by("three")], ["admitted", "expired_key", "admitted"]);
 
-    // Done again it counts only above what the key has seen.
+    // A repeated rotation counts only with a higher revision.
     const before = await rotate("four", { untilMs: nowMs() + 600_000 });
-    assert.equal(await by("two"), "expired_key", "what has ended is known for a while");
+    assert.equal(await by("two"), "expired_key", "an expired value is still known for a while");
     assert.deepEqual(await rotate("old", { untilMs: nowMs() + 600_000 }, before.rotation), before);
     assert.equal(await by("old"), "unknown_key");
     const later = await rotate("five", { untilMs: nowMs() - 60_000 }, before.rotation + 1_000_000);
@@ -198,7 +198,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(
       [await by("in its place"), await by(`more ${KEY_VALUES_MAX}`), await by("key")],
       ["admitted", "expired_key", "admitted"],
-      "a value that takes the place of the newest is none more",
+      "a value that replaces the newest one does not add to their number",
     );
     await store.revokeKey(tag, id);
     assert.deepEqual([await by("key"), await by("five")], ["revoked_key", "revoked_key"]);
@@ -206,7 +206,7 @@ export function recordTests(ask: Ask): void {
     assert.equal(await by("last"), "unknown_key");
   });
 
-  test("a closed account gets no key, and one that it had is known when it is created again", async () => {
+  test("a closed account gets no key, and creating one that it had again returns it as revoked", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rclosedkey");
     const had = { id: "key_Rclosedkey", hash: hashOf("key"), group: "big" };
@@ -216,7 +216,7 @@ export function recordTests(ask: Ask): void {
     assert.equal((await store.listKeys(tag)).length, 1);
   });
 
-  test("the latest use of a key is in the listing, whoever notes it first", async () => {
+  test("the latest use of a key is listed, in whatever order uses are recorded", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Ruses");
     const id = "key_Ruses";
@@ -236,7 +236,7 @@ export function recordTests(ask: Ask): void {
     assert.equal(await store.getAccount(tagOf("Rnobody")), undefined);
   });
 
-  test("a change and a rotation that are done again count, whichever comes first", async () => {
+  test("a repeated change and a repeated rotation both count, whichever comes first", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rboth");
     const id = "key_Rboth";
@@ -259,10 +259,10 @@ export function recordTests(ask: Ask): void {
     await store.changeKey(tag, id, { status: "suspended" }, 30);
     assert.deepEqual([(await facts("three"))?.[0], await facts("two")], ["suspended", ["suspended", "later", 1]]);
     await rotate("between", 35);
-    assert.equal(await facts("between"), undefined, "a later rotation is the last word on values");
+    assert.equal(await facts("between"), undefined, "a later rotation decides the values");
   });
 
-  test("a write that is done again never moves a key or a plan back, and a revocation counts in any case", async () => {
+  test("a repeated write never undoes a later group or plan, and a repeated revocation always counts", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rreplay", { plan: "free" });
     const laterMs = nowMs() + 600_000;
@@ -292,7 +292,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await store.changeKey(tag, "key_Rreplay", { group: "small" }, laterMs + 9), revoked);
   });
 
-  test("a change that is done again counts where that very thing was not changed since", async () => {
+  test("a repeated change counts for each property that was not changed since", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Rapart");
     const laterMs = nowMs() + 1_000_000;
@@ -308,7 +308,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual(await change({ name: "Phone" }), ["small", "Phone", "suspended", laterMs + 1]);
     assert.deepEqual(await change({ status: "normal" }, laterMs - 4), ["small", "Phone", "normal", laterMs + 1]);
     const told = (await store.readNotices(tag, 10)).notices.map(({ ref }) => ref);
-    assert.deepEqual(told, [`key_Rapart:${laterMs - 5}`], "by the revision of the suspension");
+    assert.deepEqual(told, [`key_Rapart:${laterMs - 5}`], "named by the revision of the suspension");
     await store.changeAccount(tag, { labels: { team: "red" } }, laterMs);
     const suspended = await store.changeAccount(tag, { status: "suspended" }, laterMs - 5);
     assert.ok(typeof suspended === "object");
@@ -316,7 +316,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual([suspended.revision, suspended.labelsRevision], [laterMs - 5, laterMs]);
   });
 
-  test("a card that is given again begins when it began", async () => {
+  test("a card that is given again keeps its original start", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Ragain");
     const fromMs = nowMs() - 1_000;
@@ -332,7 +332,7 @@ export function recordTests(ask: Ask): void {
     assert.equal(await store.identity(), identity);
   });
 
-  test("a payment counts once by its id; the balance less its holds never leaves its bounds (invariant 10)", async () => {
+  test("a payment counts once by its id, and the balance minus its holds never leaves its bounds (invariant 10)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rpay", { funds: 100n });
     const pay = (id: string, amount: bigint) => store.credit(tag, { id, amount, kind: "adjust", note: "n" });
@@ -362,7 +362,7 @@ export function recordTests(ask: Ask): void {
     assert.deepEqual((await store.inspect(tag))?.payments, ["a", "b", "c", "first"]);
   });
 
-  test("a card is given once by its id, and may follow the one before", async () => {
+  test("a card is given once by its id, and may start after the previous one", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rcard");
     const card = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS, quota: nanoUsd(5n), reference: "code" };
@@ -405,7 +405,7 @@ export function recordTests(ask: Ask): void {
     assert.equal((await store.readKey(tag, hashOf("key")))?.key.status, "revoked");
   });
 
-  test("names may hold anything that people type", async () => {
+  test("names may contain any characters that people type", async () => {
     const { store } = ask();
     const tag = tagOf("Rnames");
     const name = 'Ünï "quoted" \\ {a:x} | 漢字 \u2028';

@@ -34,8 +34,8 @@ const movements = (state: AccountState) =>
   state.ledger.map((l) => `${l.seq} ${l.kind} ${l.debit}>${l.credit} ${l.amount} =${l.balance}`);
 
 /**
- * Balance and cards = sums of the lines that touch them; held = sum of the holds (docs/failure-model.md invariants 1 to
- * 3).
+ * Asserts that balance and cards are the sums of the lines that touch them, and held amounts the sums of the holds
+ * (docs/failure-model.md invariants 1 to 3).
  */
 export function assertIdentities(state: AccountState): void {
   const { account } = state;
@@ -56,9 +56,9 @@ export function assertIdentities(state: AccountState): void {
       state.ledger
         .filter((line) => line[side] === `ent_${card.id}`)
         .reduce((total, line) => total + line.amount, archived[side]);
-    assert.equal(moved("credit"), card.quota ?? 0n, `what ${card.id} is worth is in the ledger`);
+    assert.equal(moved("credit"), card.quota ?? 0n, `the value of ${card.id} is in the ledger`);
     assert.equal(moved("debit"), card.spent, `what ${card.id} has paid is in the ledger`);
-    assert.ok(card.spent + card.held <= (card.quota ?? 0n), `${card.id} pays no more than it is worth`);
+    assert.ok(card.spent + card.held <= (card.quota ?? 0n), `${card.id} pays no more than its value`);
   }
   assert.equal(state.inFlight, state.holds.length);
   assert.ok(account.balance - account.held >= 0n, "never below zero");
@@ -71,7 +71,7 @@ function archivedOf({ ledger: [first] }: AccountState, card: string): { debit: b
 }
 
 export function settlementTests(ask: Ask): void {
-  test("a charge is posted once; the same again is a duplicate, another amount a mismatch (invariants 4, 6)", async () => {
+  test("a charge is posted once; the same again is a duplicate, and another amount a mismatch (invariants 4, 6)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sonce");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -92,7 +92,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("what requests were settled with is told by id, and nothing of what is held, unknown or another account's", async () => {
+  test("settled amounts are found by id, and none for held or unknown requests or those of another account", async () => {
     const { store } = ask();
     const [tag, other] = [await makeAccount(store, "Slooked"), await makeAccount(store, "Slookedtoo")];
     for (const [rid, amount] of [
@@ -113,7 +113,7 @@ export function settlementTests(ask: Ask): void {
     await assert.rejects(async () => store.settledAmounts(tag, [...many, ridOf(1)]), /at most 128 requests/);
   });
 
-  test("a settled request that asks again gets its old answer and holds nothing", async () => {
+  test("a settled request that is admitted again gets its old answer and holds nothing", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sagain");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -123,7 +123,7 @@ export function settlementTests(ask: Ask): void {
     assert.equal((await stateOf(store, tag)).inFlight, 0);
   });
 
-  test("a request withdrawn before it arrives is refused and holds nothing (row B4)", async () => {
+  test("a request that was voided before it arrives is refused and holds nothing (row B4)", async () => {
     const { store, nowMs } = ask();
     const tag = await makeAccount(store, "Searly");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -150,7 +150,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("a voided request gives everything back; what its attempt cost is a line of its own", async () => {
+  test("a voided request gives its whole hold back, and the cost of its attempt is a separate line", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Svoid");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -168,7 +168,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("whoever leaves before the first byte is let off within its allowance, and pays beyond it (promise 3)", async () => {
+  test("a disconnect before the first byte is free within the allowance and charged beyond it (promise 3)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sleft");
     const leave = async (rid: number, allowance = 100n) => {
@@ -202,7 +202,7 @@ export function settlementTests(ask: Ask): void {
     assert.deepEqual(await leave(1), [0n, 0n, 1_000n]);
     assert.deepEqual(await leave(2), [0n, 0n, 1_000n]);
     assert.deepEqual(await leave(3), [60n, 0n, 940n], "20 are left of 100");
-    assert.deepEqual(await leave(4, 0n), [60n, 0n, 880n], "an allowance of 0 lets nobody off");
+    assert.deepEqual(await leave(4, 0n), [60n, 0n, 880n], "with an allowance of 0 nothing is free");
     const state = await stateOf(store, tag);
     assert.deepEqual(movements(state).slice(1), [
       "2 absorbed absorbed:client_gone>upstream:east 40 =1000",
@@ -224,7 +224,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("thirty that leave at once are let off for what the allowance holds, exactly (invariant 7)", async () => {
+  test("of thirty disconnects at once exactly those within the allowance are free (invariant 7)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sthirty", { funds: 5_000n });
     const requests = Array.from({ length: 30 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
@@ -241,7 +241,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("an account whose charges go beyond its funds again and again is held at the dearest (promise 1)", async () => {
+  test("an account whose charges repeatedly exceed its funds is held at the highest possible cost (promise 1)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sdear", { funds: 0n });
     const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
@@ -249,30 +249,30 @@ export function settlementTests(ask: Ask): void {
       await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });
       const permit = admitted(await store.admit(request));
-      assert.deepEqual(await store.admit(request), permit, "the same again");
+      assert.deepEqual(await store.admit(request), permit, "the same request again gets the same answer");
       await store.settle(settleAsk(request, permit, { amount }));
       return [permit.hold, permit.dear === true];
     };
-    // 12 is a trifle of 100.
+    // 12 above a hold of 100 are ignored.
     assert.deepEqual(await heldFor(1, 100n, 112n), [100n, false]);
     assert.deepEqual(await heldFor(2, 100n, 113n), [100n, false]);
     assert.deepEqual(await heldFor(3, 200n, 213n), [100n, false]);
-    // Who pays it all does no harm.
+    // Charges above the hold do no harm if they are paid in full.
     for (const rid of [4, 5, 6]) assert.deepEqual(await heldFor(rid, 900n, 900n), [100n, false]);
     assert.deepEqual(await heldFor(7, 100n, 500n), [100n, false]);
     assert.deepEqual(await heldFor(8, 400n, 400n), [400n, true]);
     assert.deepEqual(await heldFor(9, 2_000n, 1_500n), [400n, true]);
-    // Less than the least of the dear hold, and more than the usual one.
+    // Less than the minimum of the higher hold, and more than the usual hold.
     await bringTo(store, tag, 10, 262n);
     const poor = admitAsk({ tag, requestId: ridOf(10), groups });
     assert.equal(causeOf(await store.admit(poor)), "insufficient_balance");
-    // Who offers no dear hold holds as ever.
+    // A request without a higher hold is held as usual.
     const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(11) })));
     assert.deepEqual([older.hold, older.dear], [100n, undefined]);
     assertIdentities(await stateOf(store, tag));
   });
 
-  test("two at once beyond their holds are counted each, and once, and what was voided is not", async () => {
+  test("two charges at once above their holds are counted once each, and voided requests are not counted", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Stwelve", { funds: 1_200n });
     const requests = Array.from({ length: 12 }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1) }));
@@ -289,7 +289,7 @@ export function settlementTests(ask: Ask): void {
     assert.equal(Math.ceil(days / DAY_MS), 2 * 7);
   });
 
-  test("failed tries are lines of their own, behind the charge, written once", async () => {
+  test("failed tries are separate lines after the charge, written once", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Stries");
     const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -315,7 +315,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("a card pays up to its face quota and never more (invariant 12)", async () => {
+  test("a card pays up to its quota and never more (invariant 12)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Scard", { group: "cards", funds: 500n });
     const quota = nanoUsd(120n);
@@ -344,7 +344,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("what is held of one card gives another nothing of what is held of that", async () => {
+  test("a charge to one card cannot use what is held of another card", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sother", { group: "cards", funds: 500n });
     const request = (n: number) =>
@@ -364,7 +364,7 @@ export function settlementTests(ask: Ask): void {
     assertIdentities(await stateOf(store, tag));
   });
 
-  test("an unmetered request writes a line of 0", async () => {
+  test("a request on a card without a quota writes a line of 0", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sunmetered", { group: "cards", funds: 0n });
     const card = {
@@ -383,13 +383,13 @@ export function settlementTests(ask: Ask): void {
     const state = await stateOf(store, tag);
     assert.deepEqual(movements(state).slice(1), ["2 usage ent_Sun>revenue:cards 0 =0"]);
     assert.equal(state.ledger[1]?.memo, '{"input":5}');
-    // The request counts all the same, so that usage shows what the card is used for.
+    // The request counts nevertheless, so that usage shows what the card is used for.
     const day = utcDay(permit.storeTimeMs);
     assert.deepEqual(state.days, { [day]: { "cards|big-1|key_Sunmetered": 0n } });
     assert.equal(state.counts[day]?.["cards|big-1|key_Sunmetered"]?.requests, 1);
   });
 
-  test("a charge of an unknown account changes nothing (row B12)", async () => {
+  test("a charge to an unknown account changes nothing (row B12)", async () => {
     const { store, nowMs } = ask();
     const request = admitAsk({ tag: "Sghost0000" as AccountTag, requestId: ridOf(1) });
     const permit = { storeTimeMs: nowMs(), group: "big", keyId: "k", entitlement: undefined };
@@ -409,16 +409,16 @@ export function settlementTests(ask: Ask): void {
   });
 }
 
-/** Pays in or takes what an account has more or less than this. @param nth names the payment. */
+/** Pays in or withdraws the difference between the account's balance and these funds. @param nth names the payment. */
 async function bringTo(store: Store, tag: AccountTag, nth: number, funds: bigint): Promise<void> {
   const { balance = 0n } = (await store.getAccount(tag)) ?? {};
   if (balance === funds) return;
   await store.credit(tag, { id: `to-${nth}`, amount: nanoUsd(funds - balance), kind: "adjust", note: "" });
 }
 
-/** Those for which the store's clock is in the test's hand. */
+/** Tests for stores whose clock the test sets. */
 export function settlementTimeTests(ask: Ask): void {
-  test("an account is held as ever a week after its charges have kept to their holds", async () => {
+  test("an account is held as usual again a week after its charges last exceeded their holds", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sweek", { funds: 0n });
     const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
@@ -439,7 +439,7 @@ export function settlementTimeTests(ask: Ask): void {
     assert.equal(await held(5, 50n), 100n);
   });
 
-  test("an account is held as ever a week after its last charge above its hold, however many there were", async () => {
+  test("an account is held as usual again a week after its last charge above its hold, however many there were", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Stwelveweek", { funds: 0n });
     const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
@@ -464,7 +464,7 @@ export function settlementTimeTests(ask: Ask): void {
     assert.equal(await held(14, 50n), 100n);
   });
 
-  test("a charge that is the first to come after its hold has ended gives the hold back once", async () => {
+  test("a charge that is the first call after its hold has expired gives the hold back once", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sended");
     const late = admitAsk({ tag, requestId: ridOf(1), holdTtlMs: 1_000 });
@@ -477,7 +477,7 @@ export function settlementTimeTests(ask: Ask): void {
     assertIdentities(state);
   });
 
-  test("an allowance comes back over a day", async () => {
+  test("a used allowance is restored over a day", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sday");
     const leave = async (rid: number) => {

@@ -1,4 +1,7 @@
-/** What lets somebody into the console: kept for a time, taken once, bounded, each owner's own. */
+/**
+ * Records of the console's sign-in (links, sessions, passkeys, spent challenges): kept for a time, taken once, limited in
+ * number, separate for each owner.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -21,7 +24,7 @@ const idsOf = async (store: Store, owner: SignInOwner) =>
   (await store.listSignIns(owner)).map(({ kind, id }) => `${kind} ${id}`);
 
 export function signInTests(ask: Ask): void {
-  test(`of ${PARALLEL} who take one link at once one gets it, from the store or through its confirmed writes`, async () => {
+  test(`of ${PARALLEL} takes of one link at once one succeeds, through the store or its confirming writes`, async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Slink");
     for (const owner of [tag, "operator"] as const) {
@@ -38,7 +41,7 @@ export function signInTests(ask: Ask): void {
     }
   });
 
-  test("a record is found and listed as it was kept, oldest first, and one that is replaced is the youngest", async () => {
+  test("a record is found and listed as it was kept, oldest first, and a replaced record becomes the newest", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Slist");
     const data = JSON.stringify({ text: '1 2 - "\u0000\n🔑' });
@@ -57,12 +60,12 @@ export function signInTests(ask: Ask): void {
     assert.equal((await store.findSignIn(tag, "passkey", long))?.data, full);
   });
 
-  test("of those who change a record that they have read one does", async () => {
+  test("of several changes based on the same read one succeeds", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Swas");
     const change = (data: string, was: string) =>
       store.keepSignIn(tag, { kind: "passkey", id: "a", data, was, only: "known" });
-    assert.equal(await change("1", "{}"), "unmet", "there is none");
+    assert.equal(await change("1", "{}"), "unmet", "there is no such record");
     await store.keepSignIn(tag, record("passkey", "a"));
     const outcomes = await Promise.all(["1", "2", "3"].map((data) => change(data, "{}")));
     assert.deepEqual(outcomes.toSorted(), ["kept", "unmet", "unmet"]);
@@ -72,7 +75,7 @@ export function signInTests(ask: Ask): void {
     assert.equal(await change("5", data), "kept");
   });
 
-  test("beyond its bound the oldest of a kind goes, and no passkey does", async () => {
+  test("above its limit the oldest record of a kind is removed, and a further passkey is refused", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Smany");
     const keep = (kind: SignInKind, n: number) => store.keepSignIn(tag, record(kind, `${n}`));
@@ -82,8 +85,8 @@ export function signInTests(ask: Ask): void {
       assert.equal(await keep("passkey", n), "kept");
     }
     assert.equal(await keep("passkey", SIGN_INS_MAX), "too_many");
-    assert.equal(await keep("passkey", 0), "kept", "one that is there is replaced");
-    // By being replaced it has become the youngest.
+    assert.equal(await keep("passkey", 0), "kept", "an existing one is replaced");
+    // The replacement makes it the newest.
     await keep("session", 0);
     for (const n of [SIGN_INS_MAX, SIGN_INS_MAX + 1]) assert.equal(await keep("session", n), "kept");
     const all = await idsOf(store, tag);
@@ -95,7 +98,7 @@ export function signInTests(ask: Ask): void {
     assert.equal(await keep("passkey", SIGN_INS_MAX), "kept");
   });
 
-  test("of many that are kept at once as many stay as may, whatever their order", async () => {
+  test("of many records kept at once as many stay as the limit allows, in any order", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Srace");
     for (const kind of ["session", "passkey"] as const) {
@@ -107,7 +110,7 @@ export function signInTests(ask: Ask): void {
     assert.deepEqual(await store.listSignIns(tag), []);
   });
 
-  test(`of ${PARALLEL} who spend one challenge at once one has spent it, and no later one pushes it out`, async () => {
+  test(`of ${PARALLEL} calls that spend one challenge at once one succeeds, and later challenges do not push it out`, async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sspent");
     let calls = 0;
@@ -123,7 +126,7 @@ export function signInTests(ask: Ask): void {
     assert.equal(await spend("once"), "unmet");
   });
 
-  test("a record that was removed is not kept again by who only wants to change it", async () => {
+  test("a removed record is not recreated by a change", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sknown");
     const change = { ...record("passkey", "key"), data: '{"n":2}', only: "known" } as const;
@@ -136,7 +139,7 @@ export function signInTests(ask: Ask): void {
     assert.deepEqual(await store.listSignIns(tag), []);
   });
 
-  test("owners and kinds are apart", async () => {
+  test("owners and kinds are separate", async () => {
     const { store } = ask();
     const [one, other] = [await makeAccount(store, "Sone"), await makeAccount(store, "Sother")];
     const owners = [one, other, "operator"] as const;
@@ -153,7 +156,7 @@ export function signInTests(ask: Ask): void {
     assert.equal(await store.dropSignIns("operator", "link"), 1);
   });
 
-  test("several kinds go at one instant, and what is kept by a record is kept while that is there", async () => {
+  test("several kinds are removed together, and a record kept with a session requires that the session exists", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sby");
     const by = { kind: "session", id: "runs" } as const;
@@ -161,7 +164,7 @@ export function signInTests(ask: Ask): void {
     assert.equal(await keep("early"), "unmet", "no session");
     await store.keepSignIn("operator", record("session", "runs"));
     await store.keepSignIn(tag, record("link", "runs"));
-    assert.equal(await keep("other"), "unmet", "another owner's, and of another kind");
+    assert.equal(await keep("other"), "unmet", "there is one of another owner, and one of another kind");
     await store.keepSignIn(tag, record("session", "runs"));
     assert.equal(await keep("a"), "kept");
     await store.keepSignIn(tag, record("spent", "a"));
@@ -171,7 +174,7 @@ export function signInTests(ask: Ask): void {
     await store.dropSignIns("operator", "session");
   });
 
-  test("a removal that is done again spares what was kept since", async () => {
+  test("a repeated removal spares a record that was kept since", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sagain");
     await store.keepSignIn(tag, record("passkey", "key"));
@@ -180,7 +183,7 @@ export function signInTests(ask: Ask): void {
     assert.equal(await store.dropSignIn(tag, "passkey", "key", keptMs), true);
   });
 
-  test("a closed account keeps what it has", async () => {
+  test("a closed account keeps its records", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sclosed");
     await store.keepSignIn(tag, record("session", "one"));
@@ -189,7 +192,7 @@ export function signInTests(ask: Ask): void {
     assert.equal((await store.takeSignIn(tag, "session", "one"))?.id, "one");
   });
 
-  test("what is no record is refused before anything is sent", async () => {
+  test("an invalid record is refused before anything is sent", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sbad");
     const wrong: readonly (readonly [SignInOwner, NewSignIn])[] = [
@@ -211,7 +214,7 @@ export function signInTests(ask: Ask): void {
 }
 
 export function signInTimeTests(ask: Ask): void {
-  test("from its end on a record is as if it were not there, by the store's clock", async () => {
+  test("an expired record counts as missing, by the store's clock", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Send");
     const madeMs = nowMs();
@@ -232,7 +235,7 @@ export function signInTimeTests(ask: Ask): void {
     assert.deepEqual(await idsOf(store, tag), ["passkey never"]);
   });
 
-  test("what is over takes nobody's place, and goes with the next write of its owner", async () => {
+  test("expired records do not count against the limit, and are deleted by the next write of their owner", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sswept");
     const madeMs = nowMs();
@@ -240,11 +243,11 @@ export function signInTimeTests(ask: Ask): void {
     assert.equal(await store.keepSignIn(tag, record("passkey", "more")), "too_many");
     setTime(madeMs + 1_000);
     assert.equal(await store.keepSignIn(tag, record("passkey", "more")), "kept");
-    // One that is over is kept anew.
+    // An expired record is kept again.
     await store.keepSignIn(tag, record("session", "again", 1));
     setTime(madeMs + 1_001);
     await store.keepSignIn(tag, record("session", "again", 1_000));
-    // Were they only hidden, they would be back.
+    // If they were only hidden, they would be visible again.
     setTime(madeMs + 999);
     assert.deepEqual(await idsOf(store, tag), ["passkey more", "session again"]);
     setTime(madeMs + 1_001);

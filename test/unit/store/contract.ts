@@ -1,4 +1,4 @@
-/** The suite that every store passes: `keepsTheContract` registers it for one kind of store. */
+/** The test suite that every store passes: `keepsTheContract` registers it for one kind of store. */
 import { after, before, describe } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
 import { accountTests } from "./contract-accounts.ts";
@@ -17,7 +17,7 @@ import { recordTests } from "./contract-records.ts";
 import { settlementTests, settlementTimeTests } from "./contract-settle.ts";
 import { signInTests, signInTimeTests } from "./contract-sign-ins.ts";
 
-/** A store under test, with its clock in the test's hand. */
+/** A store under test, with a clock that the test sets. */
 export interface Bench {
   readonly store: Store;
   /** The store's clock, milliseconds since the epoch. */
@@ -26,10 +26,10 @@ export interface Bench {
   readonly close: () => Promise<void>;
 }
 
-/** Gives the bench of the running suite. */
+/** Returns the bench of the running suite. */
 export type Ask = () => Bench;
 
-/** @param clock false where the store's clock cannot be set: tests of time are left to the other forms. */
+/** @param clock false if the store's clock cannot be set: the tests of time are left to the other forms. */
 export function keepsTheContract(name: string, open: () => Promise<Bench>, { clock = true } = {}): void {
   describe(`${name} keeps the contract`, () => {
     let bench: Bench;

@@ -1,5 +1,5 @@
 /**
- * Random operations on two stores at once: every answer and the whole state are compared, the clock jumping ahead and back.
+ * Random operations on two stores at once: every answer and the whole state are compared while the clock jumps ahead and back.
  */
 import assert from "node:assert/strict";
 import type { Admitted } from "../../../src/store/admission.ts";
@@ -18,7 +18,7 @@ import { archiveThrough } from "./contract-archive.ts";
 import { assertIdentities } from "./contract-settle.ts";
 import type { Operation } from "./operations.ts";
 
-/** A Sunday: half a day on, a day, a week and a month begin. */
+/** A Sunday: half a day later a day, a week and a month start. */
 const START_MS = Date.UTC(2026, 4, 31, 12);
 
 const RATES = { requestsPerMinute: 3, tokensPerMinute: 1_000, concurrency: 2 };
@@ -33,27 +33,27 @@ type Costs = NonNullable<Extract<Operation, { do: "settle" }>["costs"]>;
 function costsOf(costs: Costs, isCharged: boolean): readonly UpstreamCost[] {
   return costs.map(({ absorbedPart, ...cost }, index) => {
     const isPaid = isCharged && index === 0;
-    // What the client pays for is not absorbed, but a try that failed at the same upstream may be.
+    // What the client pays for is not absorbed, but a failed try at the same upstream may be.
     const absorbed = (cost.cost * absorbedPart) / (isPaid ? 8n : 4n);
     return { ...cost, cost: nanoUsd(cost.cost), absorbed: nanoUsd(absorbed), charged: isPaid };
   });
 }
 
-/** One sequence of operations: its accounts, what was admitted, and the clock that both stores share. */
+/** One sequence of operations: its accounts, the admitted requests, and the clock that both stores share. */
 export class Run {
   readonly #tags: readonly AccountTag[];
   readonly #name: string;
   readonly #benches: readonly Bench[];
   readonly #admitted = new Map<string, Admitted>();
-  /** What each admitted request said of its idempotency key. */
+  /** The idempotency key of each admitted request. */
   readonly #keyed = new Map<string, IdempotentRequest>();
-  /** The last instants of marks and keys. */
+  /** When marks and keys expire. */
   readonly #markExpiries: number[] = [];
   #nowMs = START_MS;
   #latestMs = START_MS;
-  /** Whether others go on while a settlement waits for its commit. */
+  /** Whether other operations run while a settlement waits for its commit. */
   readonly #goesOn: boolean;
-  /** Settlements that wait. */
+  /** Settlements that wait for their commit. */
   #waiting: Promise<unknown>[] = [];
 
   constructor(number: number, benches: readonly Bench[], { goesOn = false } = {}) {
@@ -65,7 +65,7 @@ export class Run {
 
   async begin(): Promise<void> {
     this.#setTime(START_MS);
-    // The embedded store keeps those of earlier runs, some of which have no end.
+    // The embedded store keeps the records of earlier runs, some of which never expire.
     for (const kind of ["link", "passkey", "session"] as const) {
       for (const { store } of this.#benches) await store.dropSignIns("operator", kind);
     }
@@ -105,14 +105,14 @@ export class Run {
     }
   }
 
-  /** The answers of settlements that have waited. */
+  /** Awaits and compares the answers of waiting settlements. */
   async answered(): Promise<void> {
     const waiting = this.#waiting;
     this.#waiting = [];
     await Promise.all(waiting);
   }
 
-  /** Closes an account, and tries the half of it all again. */
+  /** Closes an account, and then tries half of the operations again. */
   async end(operations: readonly Operation[]): Promise<void> {
     await this.step({ do: "close", account: 0, replayedFromMs: undefined });
     for (const operation of operations.filter((_, at) => at % 2 === 0)) await this.step(operation);
@@ -324,10 +324,10 @@ export class Run {
     this.#markExpiries.push(this.#nowMs + o.holdTtlMs - 1);
   }
 
-  /** Settles what was admitted under the id; a void by somebody who knows nothing of it otherwise. */
+  /** Settles what was admitted with the id, or voids it without any knowledge of the request. */
   async #settle(tag: AccountTag, o: Extract<Operation, { do: "settle" }>): Promise<void> {
     const permit = this.#admitted.get(`${tag}${o.rid}`);
-    // What was admitted under a key is settled under it; the rest is what a failover has forgotten.
+    // A request with a key is settled with it; any other is one that a failover has lost.
     const key = permit ? this.#keyed.get(`${tag}${o.rid}`) : keyOf(o.idempotency);
     const untilMs = (permit?.storeTimeMs ?? this.#nowMs - o.ageMs) + o.keepMs;
     const kept = key && { ...key, streamed: o.streamed, untilMs };
@@ -368,8 +368,8 @@ export class Run {
   }
 
   /**
-   * Back no further than the last mark that expired: Redis deletes an expired mark for good, at an instant of its own
-   * choosing, while the embedded store may still show it when the clock is set back. Both are right.
+   * Back no further than the last mark that expired: Redis deletes an expired mark for good, at a time that it chooses, while
+   * the embedded store may still show it when the clock is set back. Both are correct.
    */
   #jump(byMs: number): void {
     const floor = Math.max(
@@ -385,7 +385,7 @@ export class Run {
     for (const bench of this.#benches) bench.setTime(epochMs);
   }
 
-  /** Asks both stores; their answers must be the same. */
+  /** Calls both stores; their answers must be equal. */
   async #both<T>(work: (store: Store) => Promise<T>): Promise<T> {
     const [first, second] = (await Promise.all(this.#benches.map((bench) => work(bench.store)))) as [T, T];
     assert.deepEqual(second, first, "the second store (actual) and the first (expected) differ");

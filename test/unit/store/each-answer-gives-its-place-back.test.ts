@@ -1,6 +1,6 @@
 /**
- * 512 requests and 64 settlements wait for one server of the store. Each that has ended, with an answer or without, lets the
- * next one go; a place that is kept turns, after a day, into a gateway that refuses everything (docs/failure-model.md row B4).
+ * 512 requests and 64 settlements may wait for one server of the store. Each that ends, with or without an answer, releases its
+ * slot; a leaked slot would after a day make a gateway that refuses everything (docs/failure-model.md row B4).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -39,11 +39,11 @@ const isFull = (error: unknown) =>
 const ENDS: Readonly<Record<string, (answer: PromiseWithResolvers<string>) => void>> = {
   "an answer": (answer) => answer.resolve("done"),
   "a refusal of the store": (answer) => answer.reject(new StoreError("unavailable", "busy", { outcome: "refused" })),
-  "an error of ours": (answer) => answer.reject(new TypeError("broken")),
+  "an error of the gateway": (answer) => answer.reject(new TypeError("broken")),
 };
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`requests: after ${name} the next one is sent, at the most ${REQUESTS} at once`, async () => {
+  test(`requests: after ${name} the next one is sent, at most ${REQUESTS} at once`, async () => {
     const { breakers, waiting, call } = bench();
     for (let round = 0; round < 3; round++) {
       const sent = Array.from({ length: REQUESTS }, () => breakers.request(TAG, call));
@@ -56,7 +56,7 @@ for (const [name, end] of Object.entries(ENDS)) {
     breakers.stop();
   });
 
-  test(`settlements: after ${name} the next of the queue is sent, oldest first, at the most ${SETTLEMENTS} at once`, async () => {
+  test(`settlements: after ${name} the next one of the queue is sent, oldest first, at most ${SETTLEMENTS} at once`, async () => {
     const { breakers, waiting, call } = bench();
     for (let round = 0; round < 3; round++) {
       const order: number[] = [];
@@ -83,12 +83,12 @@ for (const [name, end] of Object.entries(ENDS)) {
   });
 }
 
-test("a settlement behind which a client gets its end waits for no other, takes no place, and is stopped by the breaker", async () => {
+test("a settlement that a client waits for is not queued, takes no slot, and is stopped by the breaker", async () => {
   const { breakers, waiting, call } = bench();
   const sent = Array.from({ length: 2 * SETTLEMENTS }, () => breakers.settlement(TAG, call, false));
   sent.push(...Array.from({ length: 3 * SETTLEMENTS }, () => breakers.settlement(TAG, call, true)));
   assert.equal(waiting.length, 4 * SETTLEMENTS);
-  // Those that had no place give none away.
+  // Those without a slot release none.
   for (const answer of waiting.splice(SETTLEMENTS)) answer.resolve("done");
   await turns(4);
   assert.equal(waiting.length, SETTLEMENTS);

@@ -1,6 +1,7 @@
 /**
- * The differential test: random operations on both stores at once, every answer and the whole state compared after each
- * step, the clock jumping ahead and back. It holds the Lua to the TypeScript and both to the money's identities.
+ * The differential test: random operations on both stores at once, with every answer and the whole state compared after each
+ * step while the clock jumps ahead and back. It compares the Lua scripts with the TypeScript, and both with the identities of
+ * the money.
  */
 import test from "node:test";
 import fc from "fast-check";
@@ -11,7 +12,7 @@ import { anyOperation } from "./operations.ts";
 const RUNS = Number(process.env.DIFFERENTIAL_RUNS ?? 100);
 const STEPS_MAX = 60;
 
-test("both stores answer alike and hold alike after every operation, whatever the clock does (rows E1 and E2)", async () => {
+test("both stores give equal answers and have equal state after every operation, whatever the clock does (rows E1 and E2)", async () => {
   const embedded = await embeddedBench();
   const redis = await redisBench();
   let runs = 0;

@@ -1,6 +1,6 @@
 /**
- * What the embedded store commits is brought from SQLite's log into the database's file by a thread: the event loop does not
- * stand still for it. What the thread cannot do, a commit does, later.
+ * A thread moves what the embedded store commits from SQLite's log into the database file, so that the event loop is not
+ * blocked. What the thread cannot do is done later by a commit.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -20,9 +20,9 @@ import { openStore } from "../../../src/store/open.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
 
-/** A page in the log: its bytes and what SQLite says of it (https://www.sqlite.org/fileformat2.html#walformat). */
+/** A page in the log: its bytes and SQLite's header (https://www.sqlite.org/fileformat2.html#walformat). */
 const FRAME_BYTES = 4_096 + 24;
-/** Settlements of which each makes some ten pages: more than the thread waits for, and fewer than a commit does. */
+/** Settlements, each of which writes about ten pages: more than the thread waits for, and fewer than a commit does. */
 const SOME = 250;
 
 let dir: string;
@@ -47,12 +47,12 @@ function logPages(of = file): number {
   return statSync(`${of}-wal`).size / FRAME_BYTES;
 }
 
-test("a thread brings what is committed into the file, and all is there after the next start", async () => {
+test("a thread moves committed data into the file, and all of it is there after a restart", async () => {
   const store = await openStore({ kind: "embedded", dir });
   const tag = await makeAccount(store, "Anna", { funds: 1_000_000n });
   const sizeBefore = statSync(file).size;
   await settleSome(store, tag, SOME);
-  assert.ok(logPages() < PAGES_MAX, "no commit has done it");
+  assert.ok(logPages() < PAGES_MAX, "no commit has moved them");
   while (statSync(file).size === sizeBefore) await setTimeout(5);
   const balance = (await store.getAccount(tag))?.balance;
   await store.close();
@@ -62,14 +62,14 @@ test("a thread brings what is committed into the file, and all is there after th
   await again.close();
 });
 
-test("where the thread cannot, the log begins again from its start all the same", async () => {
+test("if the thread cannot work, commits restart the log from its beginning nevertheless", async () => {
   const other = `${file}-other`;
   const raw = new DatabaseSync(other);
   raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
   const db = new Database(raw, undefined, undefined, new Checkpoints(join(dir, "nowhere", "tollgate.db")));
   for (let row = 0; row < PAGES_MAX * 2; row++) {
     db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", row));
-    // The thread answers.
+    // Lets the thread answer.
     if (row % 1_000 === 0) await setTimeout(1);
   }
   assert.ok(logPages(other) < PAGES_MAX * 1.1, `${logPages(other)} pages`);
@@ -77,7 +77,7 @@ test("where the thread cannot, the log begins again from its start all the same"
   db.close();
 });
 
-test("where the system has no thread left, a commit is a commit all the same, and a thread begins later", async (t) => {
+test("if the system cannot start a thread, commits still succeed, and a thread is started later", async (t) => {
   const other = `${file}-threadless`;
   const raw = new DatabaseSync(other);
   raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x)");
@@ -89,7 +89,7 @@ test("where the system has no thread left, a commit is a commit all the same, an
     for (const end = row + rows; row < end; row++) db.commitNormal(() => db.run("INSERT INTO t (x) VALUES (?)", row));
   };
   const RealWorker = workerThreads.Worker;
-  // What Node does when pthread_create says EAGAIN, as under a limit of processes.
+  // What Node does when pthread_create fails with EAGAIN, as under a limit of processes.
   workerThreads.Worker = class {
     constructor() {
       throw Object.assign(new Error("Worker initialization failure: EAGAIN"), { code: "ERR_WORKER_INIT_FAILED" });
@@ -104,11 +104,11 @@ test("where the system has no thread left, a commit is a commit all the same, an
   }
   assert.equal(db.get("SELECT count(*) AS n FROM t")?.n, BigInt(row));
   insert(1_000);
-  assert.ok(logPages(other) < PAGES_MAX, "no commit has done it");
+  assert.ok(logPages(other) < PAGES_MAX, "no commit has moved them");
   while (statSync(other).size === sizeBefore) await setTimeout(5);
 });
 
-test("what the thread could not do is tried again with the next commit", async (t) => {
+test("work that the thread could not do is retried with the next commit", async (t) => {
   const begin = t.mock.method(Worker.prototype, "postMessage");
   const other = join(dir, "again.db");
   const raw = new DatabaseSync(other);
@@ -128,11 +128,11 @@ test("what the thread could not do is tried again with the next commit", async (
   await once(thread, "message");
   assert.notEqual(statSync(other).size, sizeBefore);
   checkpoints.committed(999);
-  assert.equal(begin.mock.callCount(), 2, "what it could do is counted for from its beginning");
+  assert.equal(begin.mock.callCount(), 2, "the count restarts after a success");
   raw.close();
 });
 
-test("each commit tells of its own rows", () => {
+test("each commit reports the number of its own rows", () => {
   const told: number[] = [];
   class Told extends Checkpoints {
     override committed(rows: number): void {
@@ -151,7 +151,7 @@ test("each commit tells of its own rows", () => {
   db.close();
 });
 
-test("the thread is ended with the database, and not begun again", (t) => {
+test("the thread is ended with the database, and not started again", (t) => {
   const terminate = t.mock.method(Worker.prototype, "terminate");
   const begin = t.mock.method(Worker.prototype, "postMessage");
   const checkpoints = new Checkpoints(`${file}-closed`);
@@ -167,7 +167,7 @@ test("the thread is ended with the database, and not begun again", (t) => {
   assert.equal(begin.mock.callCount(), 1);
 });
 
-test("the thread is asked for a thousand rows, once at a time, and again when it has answered", async (t) => {
+test("the thread is called once per thousand rows, one call at a time, and again after it has answered", async (t) => {
   const begin = t.mock.method(Worker.prototype, "postMessage");
   const path = `${file}-counted`;
   const raw = new DatabaseSync(path);
@@ -181,19 +181,19 @@ test("the thread is asked for a thousand rows, once at a time, and again when it
   assert.ok(thread);
   const answered = once(thread, "message");
   for (let i = 0; i < 3; i++) checkpoints.committed(999);
-  assert.equal(begin.mock.callCount(), 1, "it is under way");
+  assert.equal(begin.mock.callCount(), 1, "a call is in progress");
   await answered;
   checkpoints.committed(1);
   assert.equal(begin.mock.callCount(), 2);
   await once(thread, "message");
   checkpoints.committed(999);
-  assert.equal(begin.mock.callCount(), 2, "the count begins again");
-  // A thread that fails, as one that the system gives no memory, is nobody's defect: commits do its work.
+  assert.equal(begin.mock.callCount(), 2, "the count restarts");
+  // A thread that fails, for example for lack of memory, is no defect: commits do its work.
   thread.emit("error", new Error("no memory"));
   raw.close();
 });
 
-test("the thread leaves no more files open with each time", { timeout: 10_000 }, async () => {
+test("repeated calls do not leave more files open", { timeout: 10_000 }, async () => {
   const path = `${file}-open`;
   const raw = new DatabaseSync(path);
   raw.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t (x) VALUES (1)");
@@ -220,7 +220,7 @@ test("the thread leaves no more files open with each time", { timeout: 10_000 },
       open.push(openFiles());
     }
     assert.equal(threads.size, 1);
-    // SQLite closes a file, or takes it for the next one who opens it, when nobody in the process has it locked.
+    // SQLite closes a file, or reuses it for the next opening, when nothing in the process has it locked.
     assert.deepEqual(open.slice(1), open.slice(0, 3));
   } finally {
     Worker.prototype.postMessage = post;
@@ -229,7 +229,7 @@ test("the thread leaves no more files open with each time", { timeout: 10_000 },
   }
 });
 
-test("a process that does not close its store is not kept by the thread", () => {
+test("the thread does not keep a process alive that does not close its store", () => {
   const script = `
     import { DatabaseSync } from "node:sqlite";
     import { Database } from "${new URL("../../../src/store/embedded/database/database.ts", import.meta.url)}";

@@ -1,4 +1,4 @@
-// The embedded store's folder: one process, private, and what lasts in it.
+// The embedded store's folder: used by one process, private, and durable.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import {
@@ -32,7 +32,7 @@ async function inFolder(work: (dir: string) => Promise<void>): Promise<void> {
   }
 }
 
-/** Another process that opens the store in this folder and then does `then`. */
+/** Another process that opens the store in this folder and then runs `then`. */
 function inAnotherProcess(dir: string, then: string): { status: number | null; stderr: string; signal: string | null } {
   const open = new URL("../../../src/store/open.ts", import.meta.url).href;
   const script = `import { openStore } from ${JSON.stringify(open)};
@@ -44,7 +44,7 @@ function inAnotherProcess(dir: string, then: string): { status: number | null; s
   return { status, stderr, signal };
 }
 
-test("a second process, and a second opening in this one, is refused while the first has the folder", () =>
+test("a second process, or a second opening in this one, is refused while the folder is in use", () =>
   inFolder(async (dir) => {
     const store = await openStore({ kind: "embedded", dir });
     const second = inAnotherProcess(dir, "");
@@ -59,10 +59,10 @@ test("a second process, and a second opening in this one, is refused while the f
     await (await openStore({ kind: "embedded", dir })).close();
   }));
 
-test("a database that SQLite cannot open is named, with what to look at", () =>
+test("the error for a database that SQLite cannot open names the file and what to check", () =>
   inFolder(async (dir) => {
     await (await openStore({ kind: "embedded", dir })).close();
-    // As a disk without room, which a test cannot fill: a file beside the database cannot be made.
+    // Like a full disk, which a test cannot make: a file next to the database cannot be created.
     rmSync(join(dir, "tollgate.db-wal"), { force: true });
     mkdirSync(join(dir, "tollgate.db-wal"));
     await assert.rejects(openStore({ kind: "embedded", dir }), (error) => {
@@ -74,13 +74,13 @@ test("a database that SQLite cannot open is named, with what to look at", () =>
     });
   }));
 
-test("a folder that cannot be made or written is refused at once, with the reason and the setting", () =>
+test("a folder that cannot be created or written is refused at once, with the reason and the setting", () =>
   inFolder(async (dir) => {
     const file = join(dirname(dir), "file");
     writeFileSync(file, "");
     symlinkSync(join(dirname(dir), "nowhere", "else"), join(dirname(dir), "dangling"));
     const cases = [
-      // In /proc the system says that the folder above is missing, and it is there.
+      // For /proc the system reports that the parent folder is missing, although it exists.
       ["/proc/nope", "a parent of the folder does not exist and cannot be made (ENOENT)"],
       ["/proc/nope/deeper/data", "a parent of the folder does not exist and cannot be made (ENOENT)"],
       [join(file, "data"), "a part of the path is a file and not a folder (ENOTDIR)"],
@@ -99,7 +99,7 @@ test("a folder that cannot be made or written is refused at once, with the reaso
     for (const made of [dir, join(dir, "a"), deep]) assert.equal(statSync(made).mode & 0o777, 0o700);
   }));
 
-test("kill -9 leaves no lock behind, and what was answered is there (row A4)", () =>
+test("kill -9 leaves no lock behind, and answered writes are kept (row A4)", () =>
   inFolder(async (dir) => {
     const killed = inAnotherProcess(
       dir,
@@ -120,13 +120,13 @@ test("folder and files are private (0700, 0600)", () =>
     assert.equal(statSync(dir).mode & 0o777, 0o700);
     for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
     await store.close();
-    // As a copy that was put back may leave them.
+    // As a restored copy may have them.
     for (const file of readdirSync(dir)) chmodSync(join(dir, file), 0o644);
     await (await openStore({ kind: "embedded", dir })).close();
     for (const file of readdirSync(dir)) assert.equal(statSync(join(dir, file)).mode & 0o777, 0o600, file);
   }));
 
-test("a file that is no database is named, with what to put in its place, and stays as it is", () =>
+test("the error for a file that is not a database says what to restore, and the file is not changed", () =>
   inFolder(async (dir) => {
     await (await openStore({ kind: "embedded", dir })).close();
     const path = join(dir, "tollgate.db");
@@ -143,7 +143,7 @@ test("a file that is no database is named, with what to put in its place, and st
     assert.equal(readFileSync(path, "utf8"), noise);
   }));
 
-/** What came after batches of codes. */
+/** Undoes the schema steps after batches of codes. */
 function undoLatestSteps(old: DatabaseSync): void {
   old.exec("DROP TABLE notices; DROP TABLE notice_queues; DROP TABLE notice_marks; DROP TABLE sign_ins;");
   old.exec("ALTER TABLE keys DROP COLUMN revisions;");
@@ -159,7 +159,7 @@ function undoLatestSteps(old: DatabaseSync): void {
     old.exec(`ALTER TABLE accounts DROP COLUMN ${column};`);
 }
 
-test("a folder of the version without codes is taken over with everything in it", () =>
+test("a folder of the version without codes is upgraded with everything in it", () =>
   inFolder(async (dir) => {
     let store = await openStore({ kind: "embedded", dir });
     const tag = await makeAccount(store, "Older", { funds: 7n });
@@ -191,7 +191,7 @@ test("a folder of the version without codes is taken over with everything in it"
     await assert.rejects(openStore({ kind: "embedded", dir }), /newer Tollgate/);
   }));
 
-test("an upgrade that stops half way has done nothing, and is made whole by the next start", () =>
+test("an upgrade that stops half way has changed nothing, and the next start completes it", () =>
   inFolder(async (dir) => {
     let store = await openStore({ kind: "embedded", dir });
     const tag = await makeAccount(store, "Halfway", { funds: 7n });
@@ -200,7 +200,7 @@ test("an upgrade that stops half way has done nothing, and is made whole by the 
     const file = join(dir, "tollgate.db");
     const old = new DatabaseSync(file);
     old.exec("DROP TABLE sign_ins; ALTER TABLE accounts DROP COLUMN labels_revision;");
-    // `keys.revisions` is left, and stops the last step; the table of sign-ins is of one before it.
+    // `keys.revisions` still exists and stops the last step; the table of sign-ins is created by an earlier step.
     old.exec(`ALTER TABLE notice_marks DROP COLUMN latest; PRAGMA user_version = ${version};`);
     old.close();
     await assert.rejects(openStore({ kind: "embedded", dir }), /revisions/);
@@ -214,14 +214,14 @@ test("an upgrade that stops half way has done nothing, and is made whole by the 
     await store.close();
   }));
 
-test("a write waits a moment for who begins a checkpoint", () =>
+test("a write waits a moment while another connection starts a checkpoint", () =>
   inFolder(async (dir) => {
     const db = openDatabase(dir);
     assert.equal(db.get("PRAGMA busy_timeout")?.timeout, 5n);
     db.close();
   }));
 
-test("codes and cards of the version before batches go on as they are", () =>
+test("codes and cards of the version before batches still work", () =>
   inFolder(async (dir) => {
     let store = await openStore({ kind: "embedded", dir });
     const tag = await makeAccount(store, "Cards");
@@ -247,7 +247,7 @@ test("codes and cards of the version before batches go on as they are", () =>
     await store.close();
   }));
 
-test("after a restart money, keys and marks are there, holds and buckets are gone, and a late charge counts once", () =>
+test("after a restart money, keys and marks are kept, holds and buckets are gone, and a late charge counts once", () =>
   inFolder(async (dir) => {
     let store = await openStore({ kind: "embedded", dir });
     const tag = await makeAccount(store, "Restart", { funds: 100n });
@@ -273,7 +273,7 @@ test("after a restart money, keys and marks are there, holds and buckets are gon
     await assert.rejects(store.getAccount(tag), StoreError);
   }));
 
-test("an account whose rows contradict what is to be written is refused by itself, and others are written", async () => {
+test("an account whose rows contradict the write is refused, and writes to other accounts succeed", async () => {
   await inFolder(async (dir) => {
     const store = await openStore({ kind: "embedded", dir });
     const [harmed, other] = [tagOf("One"), tagOf("Two")];

@@ -1,6 +1,6 @@
 /**
- * The embedded store gathers what it settles and writes it once for a batch. Whoever reads in the middle of a batch sees all of
- * it, one that cannot be written leaves nothing behind, and the sums are those of the ledger however settlements were gathered.
+ * The embedded store gathers settlements and writes them in batches. A read in the middle of a batch sees all of it, a batch
+ * that cannot be written leaves nothing behind, and the sums are those of the ledger however settlements were gathered.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -25,10 +25,10 @@ import { anyOperation } from "./operations.ts";
 
 const RUNS = Number(process.env.GATHERING_RUNS ?? 150);
 const STEPS_MAX = 60;
-/** The most that the store gathers. */
+/** The largest number of settlements in a batch. */
 const GATHER_MAX = 256;
 
-/** Writes each settlement by itself. */
+/** Writes each settlement immediately. */
 function atOnceBench(): Bench {
   let nowMs = 0;
   const store = embeddedOver(new Context(memoryDatabase(), () => nowMs, NOTICES));
@@ -38,7 +38,7 @@ function atOnceBench(): Bench {
   return { store, nowMs: () => nowMs, setTime, close: () => store.close() };
 }
 
-/** Charges of a day are what its sums say, whoever paid. */
+/** Asserts that the sums of a day equal its charges, whatever paid them. */
 function assertDays(state: AccountState): void {
   const charged = state.ledger.filter(({ kind }) => kind === "usage").map(({ amount }) => amount);
   const summed = Object.values(state.days).flatMap((day) => Object.values(day));
@@ -46,7 +46,7 @@ function assertDays(state: AccountState): void {
   assert.equal(total(summed), total(charged), "the sums of the days");
 }
 
-test("a store that gathers answers as one that writes at once, whoever reads when", async () => {
+test("a store that gathers gives the same answers as one that writes immediately, whenever it is read", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anyOperation, { minLength: 20, maxLength: STEPS_MAX, size: "max" }),
@@ -62,7 +62,7 @@ test("a store that gathers answers as one that writes at once, whoever reads whe
           if (at % endsAfter === endsAfter - 1) gathering.end();
           if (at % looksAfter === looksAfter - 1) await run.look();
         }
-        // Once in the middle of the last batch, and once after it.
+        // Compares once in the middle of the last batch, and once after it.
         await run.look();
         gathering.end();
         await run.answered();
@@ -74,7 +74,7 @@ test("a store that gathers answers as one that writes at once, whoever reads whe
   );
 });
 
-/** An account with every kind of row that a settlement changes, and requests that are held. */
+/** An account with every kind of row that a settlement changes, and requests with holds. */
 async function furnished(bench: GatheringBench, name: string) {
   const { store } = bench;
   bench.setTime(Date.UTC(2026, 4, 31, 12));
@@ -97,7 +97,7 @@ async function furnished(bench: GatheringBench, name: string) {
   const costs = [{ ...cost, charged: true }];
   const kept = { ...idempotency, streamed: false, untilMs: bench.nowMs() + DAY_MS };
   const settlements = [
-    // Takes the balance below 300, of which somebody is told, and is above its hold.
+    // Takes the balance below 300, which is reported, and is above its hold.
     settleAsk(byBalance.ask, byBalance.permit, {
       ...{ amount: 720n, counted: byBalance.permit.counted, tokensTaken: 40, tokensUsed: 400, tokens, costs },
     }),
@@ -107,7 +107,7 @@ async function furnished(bench: GatheringBench, name: string) {
   return { store, tag, settlements };
 }
 
-test("each call that reads sees the batch, though nobody else has read before it", async () => {
+test("each call that reads sees the batch, even if it is the first to read", async () => {
   const nameless = { since: "2026-05-31", until: "2026-05-31" };
   const looks = [
     ["getAccount", async ({ store, tag }) => (await store.getAccount(tag))?.balance],
@@ -129,19 +129,19 @@ test("each call that reads sees the batch, though nobody else has read before it
   ] satisfies [string, (of: Awaited<ReturnType<typeof furnished>>) => Promise<unknown>][];
   for (const [name, look] of looks) {
     const bench = new GatheringBench();
-    const house = await furnished(bench, "Greta");
-    const before = await look(house);
-    const answers = house.settlements.map((one) => house.store.settle(one));
-    const between = await look(house);
+    const scene = await furnished(bench, "Greta");
+    const before = await look(scene);
+    const answers = scene.settlements.map((one) => scene.store.settle(one));
+    const between = await look(scene);
     assert.notDeepEqual(between, before, name);
     bench.end();
     await Promise.all(answers);
-    assert.deepEqual(between, await look(house), name);
-    await house.store.close();
+    assert.deepEqual(between, await look(scene), name);
+    await scene.store.close();
   }
 });
 
-test("a batch that the disk has no room for leaves nothing behind, and the next one is written", async () => {
+test("a batch that does not fit on the disk leaves nothing behind, and the next one is written", async () => {
   for (const fails of ["writes", "commit", "commit after a look", "room"]) {
     const bench = new GatheringBench();
     const { store, tag, settlements } = await furnished(bench, "Hilde");
@@ -149,12 +149,12 @@ test("a batch that the disk has no room for leaves nothing behind, and the next 
     const outcomes: Promise<string>[] = [];
     for (const one of settlements) {
       outcomes.push(store.settle(one).then(({ outcome }) => outcome, String));
-      // What one who reads has had written is not committed by that.
+      // The writes caused by a read are not committed by it.
       if (fails === "commit after a look") await store.getAccount(tag);
     }
     if (fails === "room") {
       bench.raw.exec("PRAGMA max_page_count = 1");
-      // As long as this, a line needs a page.
+      // A line as long as this needs a page.
       const memo = JSON.stringify({ long: "x".repeat(8_000) });
       outcomes.push(store.settle({ ...settlements[0], requestId: ridOf(9), memo } as never).then(String, String));
     }
@@ -181,7 +181,7 @@ test("a batch that the disk has no room for leaves nothing behind, and the next 
   }
 });
 
-test("a period of a budget that is opened as a batch fails has nothing of it: what is taken back counts once", async () => {
+test("a budget period that was opened in a failed batch keeps nothing of it, and its charge counts once when repeated", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Hugo");
   const settle = () => settlements.map((one) => store.settle(one).then(({ outcome }) => outcome, String));
@@ -202,7 +202,7 @@ test("a period of a budget that is opened as a batch fails has nothing of it: wh
   await store.close();
 });
 
-test("where the period of a budget cannot be opened, nobody has the request's idempotency key", async () => {
+test("if the period of a budget cannot be opened, the request's idempotency key stays free", async () => {
   const bench = new GatheringBench();
   const { store, raw } = bench;
   const tag = await makeAccount(store, "Key", { funds: 1_000n });
@@ -218,7 +218,7 @@ test("where the period of a budget cannot be opened, nobody has the request's id
   await store.close();
 });
 
-test("one who reads is told when the batch cannot be written, and reads what there was", async () => {
+test("a read that cannot write the batch gets the error, and then reads the previous state", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Ida");
   const before = await store.inspect(tag);
@@ -231,7 +231,7 @@ test("one who reads is told when the batch cannot be written, and reads what the
   await store.close();
 });
 
-test("where the disk has ended the transaction, nothing of the batch is taken for committed", async () => {
+test("if the disk has ended the transaction, nothing of the batch counts as committed", async () => {
   for (const [looks, comesLate] of [
     [true, true],
     [true, false],
@@ -243,7 +243,7 @@ test("where the disk has ended the transaction, nothing of the batch is taken fo
     const settled = () => settlements.map((one) => store.settle(one).then(({ outcome }) => outcome, String));
     const first = settled();
     if (looks) await store.getAccount(tag);
-    // SQLite does so of itself when a page cannot be read, whoever asked for it.
+    // SQLite does this by itself when a page cannot be read, whichever call needed it.
     bench.raw.exec("ROLLBACK");
     const late = { ...settlements[0], requestId: ridOf(9) } as (typeof settlements)[number];
     const outcomes = comesLate ? [...first, store.settle(late).then(({ outcome }) => outcome, String)] : first;
@@ -257,7 +257,7 @@ test("where the disk has ended the transaction, nothing of the batch is taken fo
   }
 });
 
-test("a settlement that finds the file locked changes nothing, and is settled when it is free", async () => {
+test("a settlement that finds the file locked changes nothing, and can be settled when the lock is released", async () => {
   const bench = await embeddedBench();
   const { store, dir } = bench;
   const tag = await makeAccount(store, "Ingo");
@@ -274,7 +274,7 @@ test("a settlement that finds the file locked changes nothing, and is settled wh
   await bench.close();
 });
 
-test("one that is committed by itself and fails leaves nothing behind either", async () => {
+test("a settlement that is committed by itself and fails leaves nothing behind either", async () => {
   const bench = new GatheringBench({ atOnce: true });
   const { store, tag, settlements } = await furnished(bench, "Jutta");
   const before = await store.inspect(tag);
@@ -297,7 +297,7 @@ test("one that is committed by itself and fails leaves nothing behind either", a
   await store.close();
 });
 
-test("a statement that is not the batch's own comes after it", async () => {
+test("a statement that is not part of the batch runs after it", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Kai");
   const answers = settlements.map((one) => store.settle(one));
@@ -343,7 +343,7 @@ test("the sums of the days are those of the ledger after settlements of all kind
         if (again) void store.settle(ask);
         if (ends) bench.end();
       }
-      // The first look is in the middle of the last batch.
+      // The first comparison is in the middle of the last batch.
       for (const name of ["Jana", "Jens"]) {
         const state = (await store.inspect(name.padEnd(10, "0") as never)) as AccountState;
         const count = charges.filter(({ account }) => account === name).length;
@@ -379,7 +379,7 @@ test("a card that paid in the batch pays no more than what is left of it", async
   await store.close();
 });
 
-test("a mark in the batch ends when its time is over, as one in the table does", async () => {
+test("a mark in the batch expires like one in the table", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Lena");
   const [first] = settlements as [(typeof settlements)[number]];
@@ -395,7 +395,7 @@ test("a mark in the batch ends when its time is over, as one in the table does",
   await store.close();
 });
 
-test("each sixteenth settlement deletes marks that have ended", async () => {
+test("every sixteenth settlement deletes expired marks", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Mona");
   const [first] = settlements as [(typeof settlements)[number]];
@@ -413,7 +413,7 @@ test("each sixteenth settlement deletes marks that have ended", async () => {
   await store.close();
 });
 
-test("a card that has left the list pays still, where a clock that went back has it run again", async () => {
+test("an expired card that was removed from the list still pays when the clock is set back to its time", async () => {
   const bench = new GatheringBench();
   const { store, tag, settlements } = await furnished(bench, "Nora");
   const byCard = settlements[1] as (typeof settlements)[number];
@@ -434,7 +434,7 @@ test("a card that has left the list pays still, where a clock that went back has
   await store.close();
 });
 
-test("a batch has a limit: the settlement that reaches it is committed with all of it", async () => {
+test("a batch has a maximum size: the settlement that reaches it is committed with the whole batch", async () => {
   const bench = new GatheringBench();
   const { store } = bench;
   const tag = await makeAccount(store, "Marta", { funds: 10_000n });

@@ -5,7 +5,7 @@ import { startRedis } from "../../rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "./asks.ts";
 import { openUrl } from "./benches.ts";
 
-test("SCRIPT FLUSH before every step is not noticed", async () => {
+test("requests succeed although SCRIPT FLUSH runs before every step", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   try {

@@ -1,4 +1,4 @@
-// docs/failure-model.md row B3, its nastiest form: the process is stopped, so connections succeed and nothing replies.
+// docs/failure-model.md row B3, its worst form: the process is stopped, so connections succeed and no reply comes.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
@@ -7,10 +7,10 @@ import { stopwatch } from "../../rig/stopwatch.ts";
 import { admitAsk, causeOf, makeAccount, ridOf } from "./asks.ts";
 import { openUrl } from "./benches.ts";
 
-/** 500 ms by invariant 28, and some room for a busy test machine. */
+/** 500 ms by invariant 28, plus some room for a busy test machine. */
 const LIMIT_MS = 600;
 
-test("a Redis that does not reply is unavailable within 500 ms, and answers as before when it goes on", async () => {
+test("a Redis that does not reply is unavailable within 500 ms, and answers as before when it continues", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis, {});
   try {
@@ -36,7 +36,7 @@ test("a Redis that does not reply is unavailable within 500 ms, and answers as b
   }
 });
 
-test("a Redis that is not there is unavailable at once, and never an unknown key", async () => {
+test("a Redis that does not run is unavailable at once, and never answers with an unknown key", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis, {});
   const tag = await makeAccount(store, "Gone");

@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md rows G2 and B13: during a rolling upgrade scripts of two versions work on one Redis.
- * `previous/` has scripts of the previous version, each with its shared parts in front, as that version sent them. It
- * knew of no `todo`.
+ * docs/failure-model.md rows G2 and B13: during a rolling upgrade scripts of two versions work on one Redis. `previous/` has
+ * scripts of the previous version, each with its shared parts in front, as that version sent them. That version does not know
+ * `todo`.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -112,11 +112,11 @@ async function fleet(t: TestContext): Promise<Fleet> {
 async function run(redis: TestRedis, script: string, keys: string[], values: string[]): Promise<string[]> {
   const reply = await redis.command("EVAL", script, `${keys.length}`, ...keys, ...values);
   assert.match(reply, /^\*/, reply);
-  // Each text is on the line after its length; none of ours has a line break.
+  // Each text is on the line after its length; none of them has a line break.
   return [...reply.matchAll(/\$\d+\r\n([^\r]*)\r\n/g)].map((match) => match[1] as string);
 }
 
-test("what either version admits the other settles, once, and gives the same answer when it is asked again", async (t) => {
+test("a request admitted by either version is settled by the other, once, and a repeated admission gets the same answer", async (t) => {
   const { store, admitBefore, settleBefore } = await fleet(t);
   const tag = await makeAccount(store, "Mixed", { funds: 1_000n });
   const asks = [1, 2].map((number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS, inputTokens: 50 })) as [
@@ -126,8 +126,8 @@ test("what either version admits the other settles, once, and gives the same ans
   const before = await admitBefore(asks[0]);
   assert.ok(typeof before === "object", String(before));
   const now = admitted(await store.admit(asks[1]));
-  assert.deepEqual(await store.admit(asks[0]), before, "today's reads the previous one's hold");
-  assert.deepEqual(await admitBefore(asks[1]), now, "and the other way round");
+  assert.deepEqual(await store.admit(asks[0]), before, "the current version reads the previous version's hold");
+  assert.deepEqual(await admitBefore(asks[1]), now, "and the previous version the current one's");
   assert.equal(now.limits.requests?.remaining, 58, "both take from one bucket");
   assert.equal((await store.getAccount(tag))?.held, 200n);
 
@@ -142,8 +142,8 @@ test("what either version admits the other settles, once, and gives the same ans
   const state = await store.inspect(tag);
   assert.deepEqual([state?.account.balance, state?.account.held, state?.inFlight], [940n, 0n, 0]);
   const audit = await auditToEnd(auditAccount(store, { name: state?.account.name ?? "", tag }));
-  // These charges have no memo to be computed again from, and the previous version counted no requests; numbers, balances
-  // and sums are as they should be.
+  // These charges have no memo to be recomputed from, and the previous version counted no requests; numbers, balances and sums
+  // are as they should be.
   assert.deepEqual(
     audit.findings.filter(({ check }) => check !== "charge" && check !== "day_counts"),
     [],
@@ -152,11 +152,11 @@ test("what either version admits the other settles, once, and gives the same ans
   assert.deepEqual(
     days.map(({ amount }) => amount),
     [60n],
-    "money of both, though only today's counts requests and tokens",
+    "money of both, though only the current version counts requests and tokens",
   );
 });
 
-test("both count the same requests in flight, and what one voids the other may admit", async (t) => {
+test("both versions count the same requests in flight, and a request voided by one is not admitted by the other", async (t) => {
   const { store, admitBefore, settleBefore } = await fleet(t);
   const tag = await makeAccount(store, "MixedFull", { funds: 1_000n });
   const askOf = (number: number) => admitAsk({ tag, requestId: ridOf(number), groups: GROUPS });
@@ -169,13 +169,13 @@ test("both count the same requests in flight, and what one voids the other may a
   assert.equal(refused.outcome === "refused" && refused.cause, "concurrency");
   assert.equal(await settleBefore(settleAsk(askOf(1), before, { voided: true })), "settled");
   admitted(await store.admit(askOf(6)));
-  // Taken back by today's before the previous one's ask arrives: it holds nothing.
+  // Voided by the current version before the previous one's admission arrives, which then holds nothing.
   await store.settle(settleAsk(askOf(7), before, { voided: true }));
   assert.equal(await admitBefore(askOf(7)), "concurrency");
   assert.equal((await store.inspect(tag))?.inFlight, 3);
 });
 
-test("a suspended key is refused by the previous version, too, and one that is resumed is admitted", async (t) => {
+test("a suspended key is refused by the previous version too, and a resumed one is admitted", async (t) => {
   const { store, admitBefore } = await fleet(t);
   const tag = await makeAccount(store, "Paused");
   const ask = (number: number) => admitBefore(admitAsk({ tag, requestId: ridOf(number), groups: GROUPS }));
@@ -185,7 +185,7 @@ test("a suspended key is refused by the previous version, too, and one that is r
   assert.equal(typeof (await ask(2)), "object");
 });
 
-test("cards and codes of either version are good in the other; the previous one knows of no last day and no kind", async (t) => {
+test("cards and codes of either version work in the other, but the previous one ignores the expiry and the kind of a code", async (t) => {
   const { redis, store, admitBefore, settleBefore } = await fleet(t);
   const tag = await makeAccount(store, "MixedCards", { group: "cards" });
   const facts = { card: "day", plan: "pro", group: "cards", lastsMs: 3_600_000, quota: nanoUsd(500n) } as const;
@@ -208,7 +208,7 @@ test("cards and codes of either version are good in the other; the previous one 
   await store.createCodes(made, [code], { label: "fair", count: 1 });
   assert.deepEqual(await store.redeem({ hash: code.hash, tag }), { outcome: "expired" });
   const [claimed, id, kind] = await run(redis, sourceOf("code-claim"), [`c:${code.hash}`], [tag]);
-  assert.deepEqual([claimed, id, kind], ["1", "late", "day"], "a replica of the previous version lets it through");
+  assert.deepEqual([claimed, id, kind], ["1", "late", "day"], "the previous version redeems it");
   const redeemed = await store.redeem({ hash: code.hash, tag });
   assert.ok(redeemed.outcome === "again");
   assert.deepEqual([redeemed.entitlement.card, redeemed.code.batch], ["day", "batch1"]);
@@ -218,20 +218,20 @@ test("cards and codes of either version are good in the other; the previous one 
   await redis.command("HDEL", `c:${old.hash}`, "expires", "batch");
   const { batch, expiresAtMs } = (await store.getCode("old")) ?? assert.fail();
   assert.deepEqual([batch, expiresAtMs], [undefined, undefined]);
-  assert.equal((await store.redeem({ hash: old.hash, tag })).outcome, "redeemed", "a code of before batches");
+  assert.equal((await store.redeem({ hash: old.hash, tag })).outcome, "redeemed", "a code from before batches");
 });
 
-test("a closed account's keys are refused by the previous version, too; those of a suspended one are not", async (t) => {
+test("a closed account's keys are refused by the previous version too, those of a suspended account are not", async (t) => {
   const { store, admitBefore } = await fleet(t);
   const [closed, paused] = [await makeAccount(store, "Closed"), await makeAccount(store, "Waits")];
   await store.closeAccount(closed);
   assert.equal(await admitBefore(admitAsk({ tag: closed, requestId: ridOf(1), groups: GROUPS })), "revoked_key");
-  // docs/fronts.md says so: suspend accounts when the upgrade is complete.
+  // docs/fronts.md says to suspend accounts only when the upgrade is complete.
   await store.changeAccount(paused, { status: "suspended" });
   assert.equal(typeof (await admitBefore(admitAsk({ tag: paused, requestId: ridOf(2), groups: GROUPS }))), "object");
 });
 
-test("what a script of today has begun, and the previous version has overtaken, is ended with nothing lost", async (t) => {
+test("a stopped script of the current version, overtaken by the previous version, is finished without a loss", async (t) => {
   const { redis, store, admitBefore, settleBefore } = await fleet(t);
   const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));
   t.after(() => stopper.close());
@@ -252,9 +252,9 @@ test("what a script of today has begun, and the previous version has overtaken, 
     const stop = stopper.goOn();
     if (stop === undefined) break;
     assert.equal(first, undefined);
-    // The previous version admits and charges, and writes lines after those that are still to come.
+    // The previous version admits and charges, and writes lines with numbers after those still missing.
     assert.equal(await settleBefore(settleAsk(askOf(2), theirs, charge)), "settled", stop);
-    // The script that ends it stops, too.
+    // The script that finishes the stopped one stops as well.
     stopper.stopAt("settle", second);
     await stopped.settle(asked).catch(() => undefined);
     const then = stopper.goOn();
@@ -278,7 +278,7 @@ test("what a script of today has begun, and the previous version has overtaken, 
       .slice(1)
       .map(({ kind, reference, amount }) => `${Number.parseInt(reference, 16)} ${kind} ${amount}`);
     assert.deepEqual(lines.sort(), ["1 absorbed 3", "1 usage 30", "2 usage 30", "3 usage 30"], at);
-    // A line that was overtaken has the balance of the time at which it is written, and the mark names it.
+    // An overtaken line has the balance at the time when it is written, and the mark names the line.
     const balances = state.ledger.slice(1).map(({ balance }) => Number(balance));
     assert.deepEqual(
       balances,
@@ -300,7 +300,7 @@ test("what a script of today has begun, and the previous version has overtaken, 
   assert.ok(overtaken > 0, "lines were overtaken at all");
 });
 
-test("a count of requests at once that is at zero, and that the previous version raises again, stays", async (t) => {
+test("a counter of requests in flight that is at zero and raised again by the previous version is kept", async (t) => {
   const { redis, store, admitBefore } = await fleet(t);
   const stopper = await startScriptStopper(redis.port, Object.values(loadScripts()));
   t.after(() => stopper.close());

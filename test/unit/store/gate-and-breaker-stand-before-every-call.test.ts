@@ -1,7 +1,7 @@
 /**
- * Between the gateway and the store: each of the four calls of a request has the breaker and is timed; admissions,
- * settlements, reads of a key and the other writes wait for the gate, and what a shut gate stops counts against no server.
- * A call that goes past one of them spends in a store that forgot what was spent (docs/failure-model.md rows B3 and B12).
+ * Between the gateway and the store: each of the four calls of a request passes the breaker and is timed; admissions,
+ * settlements, key reads and the other writes wait for the gate, and calls refused by a shut gate count against no server. A
+ * call that bypassed them would spend money in a store that lost what was spent (docs/failure-model.md rows B3 and B12).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -67,7 +67,7 @@ const unsent = (error: unknown) => error instanceof StoreError && error.outcome 
 const away = () => Promise.reject(new StoreError("unavailable", "away"));
 
 for (const name of NAMES) {
-  test(`${name}: five without an answer open the breaker, and the sixth is not sent`, async () => {
+  test(`${name}: five calls without an answer open the breaker, and the sixth is not sent`, async () => {
     const { composed, got, seconds } = bench(away);
     for (let i = 0; i < 5; i++) await assert.rejects(CALLS[name](composed.store));
     await assert.rejects(CALLS[name](composed.store), unsent);
@@ -81,7 +81,7 @@ for (const name of NAMES) {
   });
 }
 
-test("what a shut gate stops is not sent and counts against no server; what runs may be extended", async () => {
+test("a shut gate refuses calls unsent and without counting them against a server, but running requests may be extended", async () => {
   const { composed, got } = bench(async () => ({ outcome: "held" }));
   for (const store of [composed.behind(SHUT), composed.confirming(SHUT)]) {
     for (let i = 0; i < 20; i++) {
@@ -100,7 +100,10 @@ test("what a shut gate stops is not sent and counts against no server; what runs
   }
 });
 
-/** Each call of a store, and whether a shut gate stops it: all that changes what the store has, lets somebody in, or looks for charges. */
+/**
+ * Each call of a store, and whether a shut gate stops it: all calls that change the store's data, allow a sign-in, or look for
+ * charges.
+ */
 const STOPPED: Readonly<Record<keyof Store, boolean>> = {
   readKey: true,
   admit: true,
@@ -165,7 +168,7 @@ const STOPPED: Readonly<Record<keyof Store, boolean>> = {
   dropSignIn: true,
   dropSignIns: true,
   listSignIns: false,
-  // The gate's own questions, and what an operator answers them with.
+  // The gate's own questions, and the calls by which an operator answers them.
   epochPartOf: false,
   epochParts: false,
   countEpoch: false,
@@ -173,21 +176,21 @@ const STOPPED: Readonly<Record<keyof Store, boolean>> = {
   renewEpoch: false,
 };
 
-test("a shut gate stops each call that changes what the store has, or lets somebody in, and no other", async () => {
+test("a shut gate stops exactly the calls that change the store's data, allow a sign-in, or look for charges", async () => {
   const { composed, got } = bench(async () => ({ outcome: "held" }));
   const calls = composed.behind(SHUT) as unknown as Record<string, (...ask: unknown[]) => Promise<unknown>>;
   const ask: Readonly<Record<string, readonly unknown[]>> = { admit: [ASK], settle: [CHARGE] };
   for (const [name, isStopped] of Object.entries(STOPPED)) {
     got.length = 0;
     if (isStopped) await assert.rejects(calls[name]?.(...(ask[name] ?? [TAG])) ?? Promise.resolve(), isOlder, name);
-    // What it answers with is a store, which here has a `then` like any other call.
+    // It returns a store, which here has a `then` like any other call.
     else if (name !== "confirming") await calls[name]?.(TAG);
     if (isStopped) assert.deepEqual(got, [], name);
   }
   composed.stop();
 });
 
-test("an open gate is asked first; operators' writes are those that a replica confirms", async () => {
+test("an open gate is asked first, and operators' writes are those that a replica confirms", async () => {
   let pass = () => {};
   const gate: Gate = {
     pass: () => new Promise((resolve) => (pass = resolve)),
@@ -213,7 +216,7 @@ test("an open gate is asked first; operators' writes are those that a replica co
   }
 });
 
-/** Answers that are true of a store that lost its data, too. */
+/** Answers that a store that lost its data would also give. */
 const DENIALS: readonly (readonly [name: keyof typeof CALLS, answer: unknown])[] = [
   ["readKey", undefined],
   ["readKey", { key: { status: "revoked" } }],
@@ -223,7 +226,7 @@ const DENIALS: readonly (readonly [name: keyof typeof CALLS, answer: unknown])[]
 ];
 
 for (const [name, answer] of DENIALS) {
-  test(`${name}: ${JSON.stringify(answer) ?? "nothing"} is believed once the store's history has been looked at`, async () => {
+  test(`${name}: ${JSON.stringify(answer) ?? "nothing"} is accepted only after a look at the store's history`, async () => {
     const looked: string[] = [];
     let lost = false;
     const gate: Gate = {

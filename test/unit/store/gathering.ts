@@ -1,4 +1,4 @@
-/** The embedded store with the end of a batch of settlements in the test's hand, in memory. */
+/** The embedded store in memory, with batches of settlements that the test ends. */
 import { DatabaseSync } from "node:sqlite";
 import type { Store } from "../../../src/store/contract.ts";
 import { Context } from "../../../src/store/embedded/context.ts";
@@ -8,7 +8,7 @@ import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import { NOTICES } from "./benches.ts";
 import type { Bench } from "./contract.ts";
 
-/** A reference that is looked at when a transaction is committed. */
+/** A reference that is checked when a transaction is committed. */
 const PARTS =
   "CREATE TABLE u (id INTEGER PRIMARY KEY); CREATE TABLE t (x REFERENCES u (id) DEFERRABLE INITIALLY DEFERRED)";
 
@@ -16,11 +16,11 @@ export class GatheringBench implements Bench {
   readonly raw = new DatabaseSync(":memory:");
   readonly db: Database;
   readonly store: Store;
-  /** What waits for the end of the batch. */
+  /** Work to do at the end of the batch. */
   readonly #later: (() => void)[] = [];
   #nowMs = 1_000_000;
 
-  /** @param atOnce each settlement is committed by itself, as where one of a batch could not be written. */
+  /** @param atOnce each settlement is committed by itself, as after a batch that could not be written. */
   constructor({ atOnce = false } = {}) {
     this.raw.exec(`${PARTS}; ${SCHEMA_STEPS.join(";")}; PRAGMA foreign_keys = ON`);
     this.db = new Database(this.raw, undefined, atOnce ? undefined : (work) => void this.#later.push(work));
@@ -35,7 +35,7 @@ export class GatheringBench implements Bench {
 
   readonly close = () => this.store.close();
 
-  /** Ends the batch. @returns the commits that were waited for. */
+  /** Ends the batch. @returns the number of commits that were waiting. */
   readonly end = (): number => {
     const works = this.#later.splice(0);
     for (const work of works) work();
@@ -49,7 +49,7 @@ export class GatheringBench implements Bench {
   readonly failWrites = (): Promise<unknown> =>
     this.gather(() => this.db.run("INSERT INTO ledger (tag) VALUES (NULL)"));
 
-  /** Gathers a write beside the settlements. @returns what it is answered with, an error included. */
+  /** Adds a write to the batch of settlements. @returns its answer, or the error. */
   async gather(write: () => void): Promise<unknown> {
     try {
       return await this.db.commitTogether(() => this.db.batch.addWrite(write));
@@ -58,7 +58,7 @@ export class GatheringBench implements Bench {
     }
   }
 
-  /** Lines of charges that are in the table, whoever has asked for them to be written. */
+  /** The number of charge lines in the table, whoever caused them to be written. */
   readonly lines = (): number =>
     this.raw.prepare("SELECT count(*) AS n FROM ledger WHERE kind = 'usage'").get()?.n as number;
 }

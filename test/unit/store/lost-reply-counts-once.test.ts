@@ -1,4 +1,4 @@
-// docs/failure-model.md row B5: ioredis' defaults charged twice when the reply of an EVAL was lost.
+// docs/failure-model.md row B5: with ioredis' defaults a request was charged twice when the reply of an EVAL was lost.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -26,7 +26,7 @@ after(async () => {
   await redis.stop();
 });
 
-/** The reply is lost with the connection; the caller tries again with the same ids until the store is back. */
+/** The reply is lost with the connection; the caller retries with the same ids until the store answers. */
 async function untilAnswered<T>(work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -37,7 +37,7 @@ async function untilAnswered<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What Redis does not know yet would be answered with NOSCRIPT, and that reply would be the one that is lost. */
+/** A script that Redis does not know yet would be answered with NOSCRIPT, and that reply would be the lost one. */
 async function useEveryScript(): Promise<void> {
   const tag = await makeAccount(store, "Warm");
   const request = admitAsk({ tag, requestId: ridOf(1) });
@@ -73,7 +73,7 @@ test("admission, extension, charge and payment count once when their replies are
   assertIdentities(state);
 });
 
-test("what is kept once is not taken for another's when the answer is lost", async () => {
+test("a record that may be kept only once is recognised as the caller's own when the reply is lost", async () => {
   const tag = await makeAccount(store, "LostKey");
   const spend = (by: string) => store.keepSignIn(tag, { kind: "spent", id: "a", data: `{"by":"${by}"}`, only: "new" });
   await store.keepSignIn(tag, { kind: "spent", id: "warm", data: "{}" });
@@ -83,7 +83,7 @@ test("what is kept once is not taken for another's when the answer is lost", asy
   assert.equal((await untilAnswered(() => store.findSignIn(tag, "spent", "a")))?.data, '{"by":"one"}');
 });
 
-test("an account whose creation was answered to nobody is not reported as taken by somebody else", async () => {
+test("an account whose creation reply was lost is not reported as taken", async () => {
   proxy.loseNextReply();
   const account = { tag: "LostTwo000", name: "LostTwo", plan: "free" } as const;
   const made = await untilAnswered(() => store.createAccount(account as never));

@@ -1,6 +1,6 @@
 /**
- * Marks of settled requests do not pile up in the embedded store: settlements delete those that have expired. And nobody looks for
- * the mark of an id that was made for the ask.
+ * Marks of settled requests do not pile up in the embedded store: settlements delete expired ones. And an admission does not
+ * look for the mark of a newly generated id.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,7 +11,7 @@ import { embeddedOver } from "../../../src/store/embedded/store.ts";
 import { SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
 import { admitAsk, admitted, hashOf, makeAccount, ridOf, settleAsk } from "./asks.ts";
 
-test("settlements delete marks that have expired, and no others", async () => {
+test("settlements delete expired marks and no others", async () => {
   let nowMs = 1_800_000_000_000;
   const db = memoryDatabase();
   const store = embeddedOver(new Context(db, () => nowMs));
@@ -27,7 +27,7 @@ test("settlements delete marks that have expired, and no others", async () => {
   assert.equal(marks().length, 30, "none has expired");
   nowMs += SETTLED_MARK_MS;
   for (let i = 31; i <= 60; i++) await settleOne(i);
-  assert.equal(marks().length, 60, "each lives through its last millisecond");
+  assert.equal(marks().length, 60, "each is valid through its last millisecond");
   nowMs += 1;
   for (let i = 61; i <= 90; i++) await settleOne(i);
   assert.deepEqual(
@@ -37,7 +37,7 @@ test("settlements delete marks that have expired, and no others", async () => {
   await store.close();
 });
 
-test("an ask with a fresh id is answered without a look for its mark, any other with one", async () => {
+test("an admission with a fresh id does not look for its mark, any other does", async () => {
   const db = memoryDatabase();
   const store = embeddedOver(new Context(db, () => 1_800_000_000_000));
   const tag = await makeAccount(store, "Fresh");
@@ -49,14 +49,14 @@ test("an ask with a fresh id is answered without a look for its mark, any other 
   );
   const again = admitted(await store.admit(ask));
   assert.equal(again.hold, permit.hold, "the answer that it got before");
-  assert.equal((await store.inspect(tag))?.holds.length, 0, "and nothing held for it");
+  assert.equal((await store.inspect(tag))?.holds.length, 0, "nothing is held for it");
   db.run("ALTER TABLE settled RENAME TO elsewhere");
   admitted(await store.admit({ ...admitAsk({ tag, requestId: ridOf(2) }), fresh: true }));
   await assert.rejects(store.admit(admitAsk({ tag, requestId: ridOf(3) })), /no such table/);
   await store.close();
 });
 
-test("what a request was settled with is told for as long as its mark lives, and of its own account only", async () => {
+test("the settled amount of a request is known as long as its mark exists, and for its own account only", async () => {
   let nowMs = 1_800_000_000_000;
   const store = embeddedOver(new Context(memoryDatabase(), () => nowMs));
   const [tag, other] = [await makeAccount(store, "One"), await makeAccount(store, "Two")];
@@ -75,7 +75,7 @@ test("what a request was settled with is told for as long as its mark lives, and
   await assert.rejects(amountOf(tag), StoreError);
 });
 
-test("idempotency keys that have ended are deleted by those that come after, whether those run or are settled", async () => {
+test("expired idempotency keys are deleted by later admissions and settlements", async () => {
   let nowMs = 1_800_000_000_000;
   const keepMs = 60_000;
   const db = memoryDatabase();

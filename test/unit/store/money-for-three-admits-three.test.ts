@@ -11,7 +11,7 @@ const PARALLEL = 200;
 
 async function race(stores: readonly Store[], round: number): Promise<void> {
   const [first] = stores as [Store];
-  // Three full holds, and a rest below the least useful amount.
+  // Three full holds, and a rest below the minimum hold.
   const tag = await makeAccount(first, `Race${round}x`, { funds: 309n });
   const groups = [terms({ holdFull: 100n, holdMin: 10n, concurrency: 1_000 })];
   const asks = Array.from({ length: PARALLEL }, (_, i) => admitAsk({ tag, requestId: ridOf(i + 1), groups }));
@@ -38,7 +38,7 @@ async function race(stores: readonly Store[], round: number): Promise<void> {
   assertIdentities(after);
 }
 
-test("of 200 at once on money for three, three pass: embedded", async () => {
+test("of 200 requests at once on money for three, three are admitted: embedded", async () => {
   const bench = await embeddedBench();
   try {
     for (let round = 0; round < 5; round++) await race([bench.store], round);
@@ -47,7 +47,7 @@ test("of 200 at once on money for three, three pass: embedded", async () => {
   }
 });
 
-test("of 200 at once on money for three, three pass: Redis, four replicas", async () => {
+test("of 200 requests at once on money for three, three are admitted: Redis, four replicas", async () => {
   const redis = await startRedis();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openUrl(redis)));
   try {

@@ -1,4 +1,4 @@
-/** What a script is asked is put together as text; quotes, backslashes, control characters and umlauts arrive as they are. */
+/** The arguments of a script are assembled as text; quotes, backslashes, control characters and umlauts arrive unchanged. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -14,7 +14,9 @@ const UPSTREAM = 'öst","\\';
 const MEMO = '{"a":"\\"b\\\\","c":"ü"}';
 const TOKENS = { input: 30, cachedInput: 0, cacheWrite: 0, output: 12, reasoning: 0 };
 
-/** One charge with a failed try, and a client that left beyond its allowance. @returns all that is kept of both. */
+/**
+ * One charge with a failed try, and a client that disconnected beyond its allowance. @returns everything that is kept of both.
+ */
 async function settled(store: Store) {
   const tag = tagOf("Any");
   await store.createAccount({ tag, name: "Any", plan: 'pl"an\\' });
@@ -44,7 +46,7 @@ async function settled(store: Store) {
   return { answers, lines, sums };
 }
 
-test("in Redis and in the embedded store", async (t) => {
+test("names with any characters are settled alike in Redis and in the embedded store", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const remote = await openUrl(redis);
@@ -59,7 +61,7 @@ test("in Redis and in the embedded store", async (t) => {
   assert.equal(expected.sums.length, 1);
 });
 
-test("half a pair of UTF-16 is no reason for a charge to be refused", async (t) => {
+test("a lone UTF-16 surrogate does not make a charge fail", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openUrl(redis);

@@ -1,4 +1,4 @@
-// docs/failure-model.md row B7: the loss of one primary of a cluster is felt by its own accounts only.
+// docs/failure-model.md row B7: the loss of one primary of a cluster affects only the accounts on it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
@@ -15,7 +15,7 @@ function onlyAway(error: unknown): "" {
   return "";
 }
 
-test("with one primary of three away, its accounts are unavailable in time and all others are served", async () => {
+test("with one primary of three down, its accounts are unavailable in time and all others are served", async () => {
   const cluster = await startRedisCluster();
   const store = await openStore({
     kind: "redis-cluster",
@@ -39,7 +39,7 @@ test("with one primary of three away, its accounts are unavailable in time and a
         assert.ok(timed() < LIMIT_MS);
         outcomes.away++;
       } else {
-        // Those that live vote on the lost one meanwhile: one that is busy with it is asked again, as by the same request.
+        // The other primaries vote on the lost one meanwhile: one that is busy with that is asked again, with the same request.
         let cause = "";
         for (let tries = 0; cause === "" && tries < 3; tries++) cause = await ask().then(causeOf, onlyAway);
         assert.equal(cause, "admitted");

@@ -47,7 +47,7 @@ const idempotency = fc.option(fc.record({ key: fc.constantFrom("i1", "i2"), body
   nil: undefined,
 });
 
-/** What a request costs by upstream; how much of each is absorbed is given in quarters. */
+/** The cost of a request by upstream; how much of each is absorbed is given in quarters. */
 const costs = fc.uniqueArray(
   fc.record({
     upstream: fc.constantFrom("east", "west"),
@@ -66,14 +66,14 @@ const costs = fc.uniqueArray(
   { selector: ({ upstream, model }) => `${upstream} ${model}`, minLength: 1, maxLength: 3 },
 );
 
-/** How far the revision of a write that is done again is from now; undefined: it is done for the first time. */
+/** How far the revision of a repeated write is from now; undefined: it is a new write. */
 const replayedFromMs = fc.option(fc.constantFrom(-HOUR_MS, 0, 1, HOUR_MS), { nil: undefined, freq: 4 });
 
 const budget = fc
   .oneof({ weight: 6, arbitrary: fc.bigInt(0n, 400n) }, { weight: 1, arbitrary: fc.constant(9_000_000_000_000_000n) })
   .map(nanoUsd);
 
-/** Few and small, so that they are met, and mostly one kind of them, so that others do not come first. */
+/** Few and small, so that they are reached, and mostly of one kind, so that others do not refuse first. */
 const budgets = fc.record({ day: budget, week: budget, month: budget, total: budget }, { requiredKeys: [] });
 const rates = {
   requestsPerMinute: fc.constantFrom(1, 3, 60),
@@ -93,7 +93,7 @@ const limitSet = fc
   .map((limits): LimitSet => limits as LimitSet);
 
 const operator = fc.constantFrom(false, false, true);
-/** Few, so that they meet; the operator's are there beside those of accounts. */
+/** Few, so that they collide; those of the operator exist beside those of accounts. */
 const signIn = {
   kind: fc.constantFrom("link" as const, "passkey" as const, "session" as const),
   id: fc.constantFrom("a", "B-_0", "z".repeat(344)),
@@ -143,7 +143,7 @@ const operation = {
         allowance: fc.constantFrom(0n, 150n, 400n, 9_000_000_000_000_000n).map(nanoUsd),
         amount: amount.map((nano) => nanoUsd(nano + (nano < 200n ? 1n : 0n))),
         memo: fc.constant('{"paid":"allowance_used"}'),
-        // Of an ask without costs; else they are the ask's own.
+        // For a settlement without costs; otherwise its own are used.
         costs,
       }),
       { nil: undefined },
@@ -281,7 +281,7 @@ const operation = {
     ...signIn,
     lastsMs: fc.constantFrom(undefined, undefined, 1, 60_000, HOUR_MS),
     data: fc.constantFrom("{}", '{"name":"Laptop ü 🔑"}', '"a\\nb"', '{"n":"-1 2 3"}'),
-    // So many at once that the bound is met.
+    // So many at once that the limit is reached.
     more: fc.constantFrom(0, 0, 0, 31, 33),
   }),
   takeSignIn: fc.record({ do: fc.constant("takeSignIn" as const), account, ...signIn }),

@@ -57,7 +57,7 @@ for (const [i, error] of ERRORS.entries()) {
   });
 }
 
-test("a Redis that became a replica is left for the primary, without an answer (READONLY)", async () => {
+test("a Redis that became a replica (READONLY) gives no answer, and the store switches to the primary", async () => {
   const direct = await openUrl(redis);
   try {
     const tag = await makeAccount(direct, "Readonly");
@@ -75,7 +75,7 @@ test("a Redis that became a replica is left for the primary, without an answer (
   }
 });
 
-test("under memory pressure a script is refused whole, and nothing is half done (row B11)", async () => {
+test("under memory pressure a script is refused as a whole, and nothing is half done (row B11)", async () => {
   const direct = await openUrl(redis);
   try {
     const tag = await makeAccount(direct, "Memory");

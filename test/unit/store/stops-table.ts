@@ -1,6 +1,6 @@
 /**
  * What stopped scripts leave in the store, as the tables of docs/redis-scripts.md: `node test/unit/store/stops-table.ts
- * --write` puts them there. Without it they are printed; `--tree DIR` does it for the scripts of another checkout.
+ * --write` writes them there. Without it they are printed; `--tree DIR` does it for the scripts of another checkout.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -22,7 +22,7 @@ import {
   type Scene,
 } from "./stops.ts";
 
-/** What a place in the keyspace is about, for people; the first that fits. */
+/** A description of a place in the keyspace, for people; the first that matches. */
 const AREAS: readonly (readonly [RegExp, string])[] = [
   [/ todo$/, "todo"],
   [/^\{a:.*\} bal$/, "balance"],
@@ -67,12 +67,12 @@ function areasOf(places: readonly string[]): string[] {
   return AREAS.map(([, area]) => area).filter((area) => found.has(area));
 }
 
-/** One line of the table: a command that did not run, with something written ahead of it. */
+/** One line of the table: a command that did not run, after others had written something. */
 interface Row {
   readonly at: string;
   readonly there: readonly string[];
   readonly lacking: readonly string[];
-  /** What is wrong after the repeated call; empty when all is as if nothing had stopped. */
+  /** What is wrong after the repeated call; empty if the state is as without a stop. */
   readonly wrong: readonly string[];
   readonly answer: string;
 }
@@ -96,7 +96,7 @@ function rowsOf({ before, after, stops }: Played): Row[] {
   });
 }
 
-/** A mark whose hold was swept ahead of its charge does not have that hold, which is as good. */
+/** A mark whose hold was released as expired before its charge does not have that hold, which is equivalent. */
 function wrongPlaces(found: Keyspace, wanted: Keyspace): string[] {
   const bare = (text: string | undefined) => text?.replace(/^\["(\d+)",".*?",(?="\d*"\])/, '["$1","",');
   return differences(found, wanted).filter((place) => bare(found.get(place)) !== bare(wanted.get(place)));
@@ -116,7 +116,7 @@ function outcomeOf(answer: unknown): string {
   return outcome ?? (typeof answer === "string" ? answer : "");
 }
 
-/** Scenes whose commands are listed one by one: each script once, in its longest path. */
+/** Scenes whose commands are listed one by one: each script once, on its longest path. */
 const TOLD = [
   "a request under an idempotency key",
   "a hold on a balance",
@@ -126,7 +126,7 @@ const TOLD = [
   "the beginning of a ledger",
 ];
 
-/** The tables of a tree. */
+/** The tables of a checkout. */
 export function tablesOf(played: ReadonlyMap<Scene, Played>): string {
   const summary = [
     "| script | case | commands | stops that leave a part | repaired by the repeated call | wrong permanently |",
@@ -161,7 +161,7 @@ const [BEGIN, END] = [
   "\n\n<!-- end of the tables -->",
 ];
 
-/** The tables that the document has; `replace` puts others in their place. */
+/** The tables in the document; `replace` writes others in their place. */
 export function documented(replace?: string): string {
   const text = readFileSync(DOCUMENT, "utf8");
   const [head = "", rest = ""] = text.split(BEGIN);

@@ -1,7 +1,7 @@
 /**
- * Every script that writes, in every case in which it writes something else, stopped ahead of each of its commands:
- * what it has written by then, and what the next script and the repeated call make of it. Redis' whole keyspace is
- * compared, on a clock that stands still.
+ * Every script that writes, in every case in which it writes something different, stopped before each of its commands: what it
+ * has written until then, and what the next script and the repeated call make of it. The whole keyspace of Redis is compared,
+ * on a clock that stands still.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -37,29 +37,29 @@ export const START_MS = Date.UTC(2026, 5, 1, 12);
 const NAME = "Stopped";
 export const TAG = tagOf(NAME);
 
-/** What a scene plays on. */
+/** What a scene runs on. */
 export interface Stage {
   readonly store: Store;
-  /** Sets the clock to so long after the beginning. */
+  /** Sets the clock to this long after the start. */
   readonly clock: (afterMs: number) => void;
 }
 
 export interface Scene {
   readonly name: string;
   readonly script: string;
-  /** One of several scripts of its operation: what is between two of them is neither old nor new. */
+  /** One of several scripts of its operation: the state between two of them is neither old nor new. */
   readonly step?: true;
-  /** A stop may leave an account that nobody knows of. */
+  /** A stop may leave an account that cannot be found. */
   readonly orphan?: true;
   prepare(stage: Stage): Promise<void>;
   act(stage: Stage): Promise<unknown>;
 }
 
 let wanted: NoticeTerms | undefined;
-/** For the stores of a theatre: only scenes that say so tell anybody of anything. */
+/** Notices are written only in scenes that say so. */
 export const NOTICES_OF_SCENES: NoticeWriter = { terms: () => wanted, noted: () => undefined };
 
-/** Before a scene: what it does is told of. */
+/** Before a scene: turns notices on. */
 async function told(prepare: Promise<void>): Promise<void> {
   await prepare;
   wanted = { kinds: new Set(NOTICE_KINDS), balanceBelow: nanoUsd(990n) };
@@ -82,7 +82,7 @@ function charge(rid: number, changes: Parameters<typeof settleAsk>[2] = {}, admi
   return settleAsk(ask(rid), permit, { ...used, memo: '{"input":40}', ...changes });
 }
 
-/** A request that costs 9 within an allowance, or is charged at 40. */
+/** A disconnected request that costs 9 within an allowance, or is charged at 40. */
 function leaves(rid: number, allowance = 18n): SettleAsk {
   const usage = {
     input: 30,
@@ -117,7 +117,7 @@ async function admit({ store }: Stage, asked: AdmitAsk): Promise<void> {
   admitted(await store.admit(asked));
 }
 
-/** Three holds that have expired, of two groups' scopes and of a card. */
+/** Three expired holds, in the scopes of two groups and of a card. */
 async function expired(stage: Stage, earlier = async () => {}): Promise<void> {
   await account(stage);
   await earlier();
@@ -192,7 +192,7 @@ async function inCards(stage: Stage): Promise<void> {
   await card(stage, "c0", 300n);
 }
 
-/** As many sessions as there may be, a link, and one of each that is over. */
+/** As many sessions as allowed, a link, and an expired record of each. */
 async function manySignIns(stage: Stage): Promise<void> {
   await account(stage);
   const keep = (kind: SignInKind, id: string, lastsMs: number) =>
@@ -485,7 +485,7 @@ export const SCENES: readonly Scene[] = [
       await s.store.addNotice(TAG, ENDING, { name: ENDING.ref, latest: 1 });
     },
     act: ({ store }) => store.takeNotice(TAG, 1),
-    // What is left of a notice that was taken is in nobody's way, and the next one writes over it.
+    // The remainder of a taken notice does no harm, and the next notice overwrites it.
     step: true,
   },
   {
@@ -499,7 +499,7 @@ export const SCENES: readonly Scene[] = [
     script: "sign-in-keep",
     prepare: manySignIns,
     act: ({ store }) => store.keepSignIn(TAG, { kind: "session", id: "new", data: "{}", lastsMs: LATE_MS }),
-    // One too many is there until the next is kept.
+    // One too many exists until the next one is kept.
     step: true,
   },
   {
@@ -552,7 +552,7 @@ export const SCENES: readonly Scene[] = [
   },
 ];
 
-/** A keyspace as lines `key field` -> value, what is random left out. */
+/** A keyspace as lines `key field` -> value, without random parts. */
 export type Keyspace = ReadonlyMap<string, string>;
 
 const DUMP = `local out = {}
@@ -574,19 +574,19 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end
 return cjson.encode(out)`;
 
-/** The machinery on one Redis, for the scripts of one tree. */
+/** The machinery on one Redis, for the scripts of one checkout. */
 export interface Theatre {
   readonly stopper: ScriptStopper;
-  /** Through the proxy, and past it. */
+  /** Through the proxy, and directly. */
   readonly proxied: Stage;
   readonly direct: Stage;
   keyspace(): Promise<Keyspace>;
-  /** An empty Redis at the beginning of time. */
+  /** Empties Redis and resets the clock. */
   clear(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param open the store of the tree, on a Redis. */
+/** @param open opens the checkout's store on a Redis. */
 export async function openTheatre(
   scripts: readonly StoppableScript[],
   open: (url: string) => Promise<Store>,
@@ -637,22 +637,22 @@ async function bulkReply(port: number, words: readonly string[]): Promise<string
   return text.slice(text.indexOf("\r\n") + 2, -2);
 }
 
-/** What one stop leaves, and what becomes of it. */
+/** What one stop leaves, and what follows from it. */
 export interface Stop {
   /** The command that did not run. */
   readonly at: string;
   readonly left: Keyspace;
-  /** After a script that does nothing but finish what it finds; undefined where the tree has none. */
+  /** After a script that only finishes what it finds; undefined if the checkout has none. */
   readonly finished: Keyspace;
-  /** After the repeated call, without anything in between. */
+  /** After the repeated call, with nothing in between. */
   readonly repeated: Keyspace;
   readonly answer: unknown;
 }
 
-/** What a scene is without a stop, and with each of its stops in turn. */
+/** The states of a scene without a stop, and with each of its stops in turn. */
 export interface Played {
   readonly before: Keyspace;
-  /** The old state without its expired holds, which a script lets go ahead of everything else, as a change of its own. */
+  /** The old state without its expired holds, which a script releases before everything else, as a separate change. */
   readonly swept: Keyspace;
   readonly after: Keyspace;
   readonly answer: unknown;
@@ -662,7 +662,7 @@ export interface Played {
 /** More commands than any script has. */
 const COMMANDS_MAX = 200;
 
-/** A settlement of nobody's: it is stale, so the script does nothing but end what it finds. */
+/** A settlement of an unknown request: it is stale, so the script only finishes what it finds. */
 export function finishOthers({ store }: Stage): Promise<unknown> {
   return store.settle(charge(999, { amount: 0n, voided: true }, 0));
 }
@@ -693,7 +693,7 @@ export async function play(theatre: Theatre, scene: Scene): Promise<Played> {
   throw new Error(`${scene.name} does not end`);
 }
 
-/** @returns the command ahead of which it stopped; undefined when the script has fewer. */
+/** @returns the command before which it stopped; undefined if the script has fewer commands. */
 export async function stopOnce(theatre: Theatre, scene: Scene, command: number): Promise<string | undefined> {
   await theatre.clear();
   await scene.prepare(theatre.direct);
@@ -703,7 +703,7 @@ export async function stopOnce(theatre: Theatre, scene: Scene, command: number):
     () => true,
   );
   const at = theatre.stopper.goOn();
-  assert.equal(failed, at !== undefined, `${scene.name}: it fails when it was stopped`);
+  assert.equal(failed, at !== undefined, `${scene.name}: it fails exactly when it was stopped`);
   return at;
 }
 

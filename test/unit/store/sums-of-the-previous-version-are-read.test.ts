@@ -1,5 +1,5 @@
-// docs/failure-model.md row G2: sums per day that were written before requests and tokens were counted: their money is
-// kept, their counts are 0.
+// docs/failure-model.md row G2: daily sums that were written before requests and tokens were counted keep their amounts, and
+// their counts are 0.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { tagOf } from "./asks.ts";
 import { openUrl } from "./benches.ts";
 
 const TAG = tagOf("Old");
-/** Before the step that adds the counts. */
+/** The number of schema steps before the one that adds the counts. */
 const STEPS_BEFORE = 3;
 
 async function assertOldSum(store: Store): Promise<void> {
@@ -33,7 +33,7 @@ async function assertOldSum(store: Store): Promise<void> {
   ]);
 }
 
-test("a folder of the previous version", async (t) => {
+test("a folder of the previous version is read with its sums", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-old-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const db = new DatabaseSync(join(dir, "tollgate.db"));
@@ -46,7 +46,7 @@ test("a folder of the previous version", async (t) => {
   await assertOldSum(store);
 });
 
-test("a Redis of the previous version", async (t) => {
+test("a Redis of the previous version is read with its sums", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openUrl(redis);

@@ -57,7 +57,7 @@ async function violations(stores: readonly Store[], changes: number): Promise<nu
   return wrong;
 }
 
-test("5,000 group changes, 500 suspensions and resumptions of a key and of its account, 500 revocations and 100 closed accounts each count from the next request on, on any of four replicas", async () => {
+test("5,000 group changes, 500 suspensions and resumptions of a key and of its account, 500 revocations and 100 closings each apply to the next request, on any of four replicas", async () => {
   const redis = await startRedis();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openUrl(redis)));
   try {
@@ -68,7 +68,7 @@ test("5,000 group changes, 500 suspensions and resumptions of a key and of its a
   }
 });
 
-test("group changes, suspensions, revocations and closed accounts count from the next request on: embedded", async () => {
+test("group changes, suspensions, revocations and closings apply to the next request: embedded", async () => {
   const bench = await embeddedBench();
   try {
     assert.equal(await violations([bench.store], 200), 0);

@@ -1,4 +1,4 @@
-// docs/failure-model.md row B11: what is demanded of a Redis is read from INFO.
+// docs/failure-model.md row B11: requirements on a Redis are checked with INFO.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
@@ -29,15 +29,15 @@ test("a Redis that evicts keys is refused", async () => {
   });
 });
 
-test("a Redis without an append-only file is a warning, or refused where that is demanded", async () => {
+test("a Redis without an append-only file causes a warning, or is refused if one is demanded", async () => {
   assert.deepEqual(await checked(["--appendonly", "yes"]), []);
   const [warning, ...more] = await checked([]);
   assert.match(warning ?? "", /append-only/);
-  assert.deepEqual(more, [], "it is not said again with each look");
+  assert.deepEqual(more, [], "the warning is not repeated with each check");
   await assert.rejects(checked([], true), StoreError);
 });
 
-test("a Redis that is out of memory answers, and takes no write: it cannot be used until it has some", async (t) => {
+test("a Redis that is out of memory is unusable until it has memory again, since it answers but takes no write", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openStore({ kind: "redis", url: new Secret(redis.url) });
@@ -49,11 +49,11 @@ test("a Redis that is out of memory answers, and takes no write: it cannot be us
   await store.check();
 });
 
-test("a Redis that wants a replica and has none takes no write", async () => {
+test("a Redis that demands a replica and has none takes no write", async () => {
   await assert.rejects(checked(["--min-replicas-to-write", "1"]), /no replica that keeps up \(min-replicas-to-write\)/);
 });
 
-test("of a cluster one server without memory takes its own accounts away, all of them the store", async (t) => {
+test("one server of a cluster without memory makes its own accounts unavailable, and all servers without memory the store", async (t) => {
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());
   const { nodes } = cluster;
