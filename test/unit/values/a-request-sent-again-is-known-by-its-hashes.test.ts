@@ -1,4 +1,4 @@
-/** docs/decisions/idempotency-keeps-no-bodies.md: what the store learns of a request under a key of its client's. */
+/** docs/decisions/idempotency-keeps-no-bodies.md: what the store gets to know of a request with an idempotency key. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { idempotentRequest } from "../../../src/values/idempotency.ts";
@@ -6,11 +6,11 @@ import { idempotentRequest } from "../../../src/values/idempotency.ts";
 const PATH = "/v1/chat/completions";
 const BODY = Buffer.from('{"model":"m"}');
 
-test("the same request under the same key is the same one", () => {
+test("the same request with the same key has the same hashes", () => {
   assert.deepEqual(idempotentRequest("order-1", PATH, BODY), idempotentRequest("order-1", PATH, Buffer.from(BODY)));
 });
 
-test("another path or another body under the same key is another request", () => {
+test("another path or another body with the same key has another fingerprint", () => {
   const first = idempotentRequest("order-1", PATH, BODY);
   for (const other of [
     idempotentRequest("order-1", "/v1/messages", BODY),
@@ -22,12 +22,12 @@ test("another path or another body under the same key is another request", () =>
   }
 });
 
-test("equal bodies under two keys look different, so that nobody who sees the store can tell that they are equal", () => {
+test("equal bodies with two keys have different fingerprints, so that the store does not reveal that they are equal", () => {
   const [one, other] = ["order-1", "order-2"].map((key) => idempotentRequest(key, PATH, BODY));
   assert.notEqual(one?.key, other?.key);
   assert.notEqual(one?.fingerprint, other?.fingerprint);
 });
 
-test("both hashes are 64 hex digits, as the store wants them", () => {
+test("both hashes are 64 hex digits, as the store expects", () => {
   for (const hash of Object.values(idempotentRequest("order-1", PATH, BODY))) assert.match(hash, /^[0-9a-f]{64}$/);
 });

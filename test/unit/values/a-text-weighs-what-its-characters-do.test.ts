@@ -1,9 +1,9 @@
-/** What a text weighs, character by character, and that neither its cuts nor the way it is read change that. */
+/** The estimated tokens of a text, character by character; neither cuts nor the way it is read change the sum. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TextTokens } from "../../../src/values/tokens/text.ts";
 
-/** Twentieths of a token, as docs/decisions/what-leaving-costs.md has them. */
+/** Twentieths of a token, as in docs/decisions/what-leaving-costs.md. */
 const TEXTS: readonly (readonly [text: string, twentieths: number])[] = [
   ["hello", 25],
   ["Hello World", 57],
@@ -41,7 +41,7 @@ function twentieths(add: (tokens: TextTokens) => void): number {
 }
 
 for (const [text, expected] of TEXTS) {
-  test(`the weight of ${JSON.stringify(text)}`, () => {
+  test(`the estimated tokens of ${JSON.stringify(text)}`, () => {
     assert.equal(
       twentieths((tokens) => tokens.add(text)),
       expected,
@@ -49,7 +49,7 @@ for (const [text, expected] of TEXTS) {
     const inUnits = twentieths((tokens) => {
       for (let i = 0; i < text.length; i++) tokens.add(text.charAt(i));
     });
-    assert.equal(inUnits, expected, "unit by unit");
+    assert.equal(inUnits, expected, "code unit by code unit");
   });
 }
 
@@ -75,7 +75,7 @@ test("each script has its weight, from its first character to its last", () => {
   }
 });
 
-test("bytes weigh what their text does, and long texts what their pieces do", () => {
+test("bytes get the same estimate as their text, and a long text the same as its pieces", () => {
   const alphabet = TEXTS.map(([text]) => text).join("");
   let seed = 7;
   const next = (below: number): number => {

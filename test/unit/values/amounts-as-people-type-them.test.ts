@@ -1,10 +1,10 @@
-/** docs/failure-model.md row 38: an amount is digits, a point, digits; everything else is refused. */
+/** docs/failure-model.md row 38: an amount is digits, a point and digits; everything else is refused. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { divideHalfUp, divideUp, formatUsd, NANO_USD_MAX, parseNano, parseUsd } from "../../../src/values/money.ts";
 
-test("row 38: malformed amounts of dollars", () => {
+test("row 38: malformed amounts of dollars are refused", () => {
   const bad = [
     "-5",
     "1e3",
@@ -40,7 +40,7 @@ test("row 38: malformed amounts of dollars", () => {
     assert.equal(parseUsd(text, { signed: true }), undefined, JSON.stringify(text));
 });
 
-test("row 38: malformed amounts of nano-dollars", () => {
+test("row 38: malformed amounts of nano-dollars are refused", () => {
   const bad = ["-5", "1.5", "1e3", "NaN", "0x10", " 12 ", "", "+1", "01", "12abc", "-0", "1\n"];
   bad.push("99999999999999999999", "9007199254740993", (NANO_USD_MAX + 1n).toString());
   for (const text of bad) assert.equal(parseNano(text), undefined, JSON.stringify(text));
@@ -48,7 +48,7 @@ test("row 38: malformed amounts of nano-dollars", () => {
   assert.equal(parseNano(NANO_USD_MAX.toString()), NANO_USD_MAX);
 });
 
-test("amounts as they are read and shown", () => {
+test("amounts are read and displayed exactly", () => {
   const table: [string, bigint, string][] = [
     ["0", 0n, "0.00"],
     ["0.000000001", 1n, "0.000000001"],
@@ -66,11 +66,11 @@ test("amounts as they are read and shown", () => {
   }
 });
 
-test("the greatest amount is exact as a double, so that the store's scripts can compare it", () => {
+test("the largest amount is exact as a double, so that the store's scripts can compare it", () => {
   assert.ok(NANO_USD_MAX < BigInt(Number.MAX_SAFE_INTEGER));
 });
 
-test("property: what is shown is read back as the same amount", () => {
+test("property: a displayed amount is read back as the same amount", () => {
   fc.assert(
     fc.property(fc.bigInt(-NANO_USD_MAX, NANO_USD_MAX), (amount) => {
       const shown = formatUsd(amount);
@@ -82,7 +82,7 @@ test("property: what is shown is read back as the same amount", () => {
   );
 });
 
-test("half up for charges, up for holds", () => {
+test("charges are rounded half up, and holds up", () => {
   assert.deepEqual(
     [0n, 4n, 5n, 9n, 14n, 15n].map((n) => divideHalfUp(n, 10n)),
     [0n, 0n, 1n, 1n, 1n, 2n],

@@ -1,10 +1,10 @@
-/** Which of the calls that a server counts a client pays for. */
+/** Which of the tool calls counted by an upstream a client pays for. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { billTools, pricedCalls, TOOL_CALLS_BELIEVED_MAX } from "../../../src/values/tokens/tool-calls.ts";
 
-test("a tool that the request has offered is paid for, under the name that has the price", () => {
+test("calls of a tool that the request has offered are charged, with the name that has the price", () => {
   const offers = ["web_search", "web_search_options", "mcp_toolset", "computer_use", "search_parameters"];
   const counts = ["web_search", "web_search", "mcp", "computer", "live_search"];
   for (const [index, offered] of offers.entries()) {
@@ -13,7 +13,7 @@ test("a tool that the request has offered is paid for, under the name that has t
   }
 });
 
-test("what nobody has asked for is nobody's, and so is what is beyond the maximum", () => {
+test("calls of a tool that was not offered, and calls beyond the maximum, are not charged", () => {
   assert.deepEqual(billTools({ web_search: 500 }, [], 50), {
     charged: {},
     unpaid: [{ tool: "web_search", calls: 500, reason: "not_offered" }],
@@ -28,18 +28,18 @@ test("what nobody has asked for is nobody's, and so is what is beyond the maximu
   assert.deepEqual(billTools({ web_search: 5 }, ["web_search"], 0).charged, {});
 });
 
-test("two names for one tool share its maximum", () => {
+test("two names of one tool share its maximum", () => {
   const bill = billTools({ computer: 4, computer_use: 4 }, ["computer_use"], 6);
   assert.deepEqual(bill.charged, { computer_use: 6 });
   assert.deepEqual(bill.unpaid, [{ tool: "computer_use", calls: 2, reason: "over_maximum" }]);
 });
 
-test("a count that cannot be is cut to what can", () => {
+test("an impossibly large count is reduced to the largest accepted one", () => {
   const { unpaid } = billTools({ web_search: 900_000_000 }, [], 50);
   assert.deepEqual(unpaid, [{ tool: "web_search", calls: TOOL_CALLS_BELIEVED_MAX, reason: "not_offered" }]);
 });
 
-test("what the operator pays is priced by the tool's name or one of its kin, else not at all", () => {
+test("unpaid calls are priced by the tool's name or a related one, and otherwise not at all", () => {
   const unpaid = billTools({ web_search: 2, computer: 1, dance: 9 }, [], 50).unpaid;
   const prices = new Map([
     ["web_search_options", 1n],

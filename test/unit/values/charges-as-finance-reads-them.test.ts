@@ -1,4 +1,4 @@
-/** What requests cost: one line is prices, tokens, multiplier and the charge that is expected. */
+/** The cost of requests: each line has prices, tokens, a multiplier and the expected charge. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { NANO_USD_MAX } from "../../../src/values/money.ts";
@@ -50,15 +50,15 @@ for (const line of CHARGES.trim().split("\n")) {
   });
 }
 
-test("half up for charges, up for holds", () => {
+test("charges are rounded half up, and holds up", () => {
   const price = priceOf("0.0004 0.0004 0.0004 0.0004 0.0004");
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("1 0 0 0 0")).amount, 0n);
   assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 1), 0), 1n);
 });
 
-test("an upstream that counts cached tokens into its input and one that does not cost the same", () => {
+test("an upstream whose input includes cached tokens and one whose input does not cost the same", () => {
   const price = priceOf("1.25 0.125 1.5625 2.5 10");
-  // Inclusive: 1,000 prompt tokens of which 800 were cached. Exclusive: 200 input tokens beside 800 cache reads.
+  // Inclusive: 1,000 prompt tokens of which 800 were cached. Exclusive: 200 input tokens and 800 cache reads.
   const inclusive = usageOf(`${1000 - 800} 800 0 0 50`);
   const exclusive = usageOf("200 800 0 0 50");
   assert.equal(charge(price, MULTIPLIER_ONE, inclusive).amount, 850_000n);
@@ -66,7 +66,7 @@ test("an upstream that counts cached tokens into its input and one that does not
   assert.equal(totalInput(exclusive), 1_000);
 });
 
-test("reasoning is part of the output and not billed again", () => {
+test("reasoning tokens are part of the output and not charged again", () => {
   const price = priceOf("1 1 1 1 10");
   const usage = usageOf("0 0 0 0 100");
   assert.equal(
@@ -75,13 +75,13 @@ test("reasoning is part of the output and not billed again", () => {
   );
 });
 
-test("tool calls cost by the call, with the multiplier; a tool without a price costs nothing", () => {
+test("tool calls are charged by the call, with the multiplier; a tool without a price is free", () => {
   const price = priceOf("1 1 1 1 10", { tools: new Map([["web_search", 10_000_000n]]) });
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("0 0 0 0 0", { web_search: 3, other: 9 })).amount, 30_000_000n);
   assert.equal(charge(price, multiplierOf("0.5"), usageOf("1 0 0 0 0", { web_search: 1 })).amount, 5_000_500n);
 });
 
-test("a price step counts from the first token above it, for all tokens, cached ones included", () => {
+test("a price step applies from the first token above it, to all tokens including cached ones", () => {
   const long = unitPrices("2.5 0.25 3 5 15");
   const longer = unitPrices("5 0.5 6 10 30");
   const price = priceOf("1.25 0.125 1.5 2.5 10", {
@@ -97,7 +97,7 @@ test("a price step counts from the first token above it, for all tokens, cached 
   assert.equal(unitPricesFor(price, 400_000), long);
 });
 
-test("a tier replaces the prices and the steps; a tier without a price does not count", () => {
+test("a tier replaces the prices and the steps, and a tier without a price is ignored", () => {
   const fast = unitPrices("6 0.6 7.5 12 50");
   const price = priceOf("1 1 1 1 1", {
     tiers: new Map([["fast", fast]]),
@@ -108,7 +108,7 @@ test("a tier replaces the prices and the steps; a tier without a price does not 
   assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 10, "fast"), 1), 10n * 12_000n + 50_000n);
 });
 
-test("a tier has steps of its own for long input, and none of the standard ones", () => {
+test("a tier has separate steps for long input, and none of the standard ones", () => {
   const long = unitPrices("4 0.4 5 8 30");
   const price = priceOf("1 0.1 1.25 2 10", {
     tiers: new Map([["fast", { ...unitPrices("2 0.2 2.5 4 20"), aboveTokens: [{ tokens: 200_000, prices: long }] }]]),
@@ -118,13 +118,13 @@ test("a tier has steps of its own for long input, and none of the standard ones"
   assert.equal(cost("200000 0 0 0 1"), 400_020_000n);
   assert.equal(cost("200001 0 0 0 1"), 800_034_000n);
   assert.equal(cost("1 200000 0 0 0"), 80_004_000n);
-  // What is held covers the dearest step within reach: for an hour's cache write, above and below it.
+  // The hold covers the most expensive step within reach: here for a one-hour cache write, below and above the step.
   assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 200_000, "fast"), 1), 800_020_000n);
   assert.equal(holdFor(ceilingOf(price, MULTIPLIER_ONE, 200_001, "fast"), 1), 1_600_038_000n);
   assert.equal(charge(price, MULTIPLIER_ONE, usageOf("100001 0 0 0 0"), "unknown").amount, 900_009_000n);
 });
 
-test("input that was read in several goes finds its step by the longest of them", () => {
+test("for input that was read in several passes the longest pass determines the price step", () => {
   const price = priceOf("1 0.1 1.25 2 10", {
     aboveTokens: [{ tokens: 200_000, prices: unitPrices("2 0.2 2.5 4 20") }],
   });
@@ -134,13 +134,13 @@ test("input that was read in several goes finds its step by the longest of them"
   assert.equal(charge(price, MULTIPLIER_ONE, usage).amount, 496_000_000n);
 });
 
-test("no count makes a charge that a store does not take", () => {
+test("no count leads to a charge that a store refuses", () => {
   const price = priceOf("9000 9000 9000 9000 9000", { tools: new Map([["web_search", 9_000_000_000_000_000n]]) });
   const all = usageOf(`${"1000000000 ".repeat(5)}`, { web_search: 1_000_000_000 });
   assert.equal(charge(price, multiplierOf("1000"), all).amount, NANO_USD_MAX);
 });
 
-test("only whole counts within reason are believed of an upstream", () => {
+test("only whole counts up to the maximum are accepted from an upstream", () => {
   for (const good of [0, 1, TOKEN_COUNT_MAX]) assert.equal(believableCount(good), good);
   for (const bad of [-1, 1.5, NaN, Infinity, 1e30, TOKEN_COUNT_MAX + 1, "5", null, undefined, {}, 5n, true]) {
     assert.equal(believableCount(bad), undefined, String(bad));

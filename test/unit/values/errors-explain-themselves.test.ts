@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 11, and docs/failure-model.md rows 52, 58 and 77: rows resolve to status, words and headers,
- * and repeat nothing raw.
+ * ARCHITECTURE.md promise 11, and docs/failure-model.md rows 52, 58 and 77: rows of the error table give status, message and
+ * headers, and repeat no raw input.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,21 +9,21 @@ import { quoted } from "../../../src/values/words/shown.ts";
 
 const CAUSES = Object.keys(ERROR_ROWS) as Cause[];
 
-test("controls, bidirectional marks and lone surrogates are escaped, other text stays", () => {
+test("control characters, bidirectional marks and lone surrogates are escaped, other text is kept", () => {
   assert.equal(quoted('plain é 日本 😀 "x"'), 'plain é 日本 😀 "x"');
   assert.equal(quoted("a\r\nb\0\x1b[31m\x7f\x85"), "a\\u000d\\u000ab\\u0000\\u001b[31m\\u007f\\u0085");
   assert.equal(quoted("\u202e\u2066\u200b\ufeff\u2028"), "\\u202e\\u2066\\u200b\\ufeff\\u2028");
   assert.equal(quoted("\ud800x\udc00"), "\\ud800x\\udc00");
 });
 
-test("at most 128 characters are repeated, and a pair cut in two is escaped", () => {
+test("at most 128 characters are repeated, and half of a surrogate pair is escaped", () => {
   assert.equal(quoted("a".repeat(128)), "a".repeat(128));
   assert.equal(quoted("a".repeat(1e6)), `${"a".repeat(128)}…`);
   assert.equal(quoted(`${"a".repeat(127)}😀`), `${"a".repeat(127)}\\ud83d…`);
   assert.equal(quoted("abc", 2), "ab…");
 });
 
-test("every row: an identifier that fits its status, a remedy, and words that are sentences", () => {
+test("every row has a cause that fits its status, a remedy, and complete sentences", () => {
   const byStatus: Record<number, string[]> = {
     401: ["authentication_error"],
     403: ["permission_error"],
@@ -44,7 +44,7 @@ test("every row: an identifier that fits its status, a remedy, and words that ar
   }
 });
 
-test("every 429 answers with a whole number of seconds, at least 1", () => {
+test("every 429 has a retry-after of whole seconds, at least 1", () => {
   for (const cause of CAUSES.filter((c) => ERROR_ROWS[c].status === 429)) {
     for (const retryAfterS of [undefined, 0, 0.2, 59.1]) {
       const answer = answerOf(refusal(cause, {}, { retryAfterS }));
@@ -61,13 +61,13 @@ test("a wait above 60 seconds tells the SDKs not to retry", () => {
   assert.deepEqual([long.retryAfterS, long.shouldRetry], [61, false]);
 });
 
-test("a wait that is 60 seconds only after rounding is still obeyed, and 60.5 is not", () => {
+test("a wait that is 60 seconds only after rounding is still retried, and 60.5 is not", () => {
   assert.equal(answerOf(refusal("tokens", {}, { retryAfterS: 59.5 })).shouldRetry, undefined);
   const answer = answerOf(refusal("tokens", {}, { retryAfterS: 60.5 }));
   assert.deepEqual([answer.retryAfterS, answer.shouldRetry], [61, false]);
 });
 
-test("upstream trouble is 403 to be retried, or 503 where the operator chose so", () => {
+test("an upstream failure is a retryable 403, or a 503 if the operator chose so", () => {
   for (const cause of ["upstream_unavailable", "upstream_timeout", "upstream_invalid"] as const) {
     const as403 = answerOf(refusal(cause));
     assert.deepEqual(
@@ -88,7 +88,7 @@ test("upstream trouble is 403 to be retried, or 503 where the operator chose so"
   }
 });
 
-test("the message names detail, model and group, as one line", () => {
+test("the message contains detail, model and group in one line", () => {
   const { message, param } = answerOf(
     refusal("group_mismatch", {
       model: 'gpt-x "\n',
@@ -106,7 +106,7 @@ test("the message names detail, model and group, as one line", () => {
   assert.equal(answerOf(refusal("not_json")).param, null);
 });
 
-test("a refusal's own status, headers and upstream words win", () => {
+test("a refusal's own status, headers and upstream message take precedence", () => {
   const headers = { allow: "POST" };
   assert.deepEqual(answerOf(refusal("method_not_allowed", {}, { headers })).headers, headers);
   const rejected = answerOf(
@@ -115,7 +115,7 @@ test("a refusal's own status, headers and upstream words win", () => {
   assert.deepEqual([rejected.status, rejected.message, rejected.origin], [413, "prompt is too long", "upstream"]);
 });
 
-test("only a refusal is a refusal", () => {
+test("only a refusal is recognised as one", () => {
   assert.ok(isRefusal(refusal("internal")));
   for (const value of [undefined, null, 1, "refused", {}, { refused: "true" }]) assert.equal(isRefusal(value), false);
 });

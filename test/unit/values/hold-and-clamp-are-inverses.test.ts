@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 1: the output that funds afford is the most whose hold the funds cover. */
+/** ARCHITECTURE.md promise 1: the affordable output is the largest whose hold the funds cover. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ import {
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { priceOf } from "./prices.ts";
 
-/** Up to 1,000 dollars per million tokens; small and odd ones often. */
+/** Up to 1,000 dollars per million tokens, often small and odd prices. */
 const unitPrice = fc.oneof(fc.bigInt(0n, 5n), fc.bigInt(0n, 2_000_000n), fc.bigInt(0n, 1_000_000_000_000n));
 const unit: fc.Arbitrary<UnitPrices> = fc.record({
   input: unitPrice,
@@ -58,7 +58,7 @@ test("property: hold(count) <= funds < hold(count + 1)", () => {
   );
 });
 
-test("property: no split of the input among its kinds, and no smaller usage, costs more than the hold", () => {
+test("property: no split of the input into kinds, and no smaller usage, costs more than the hold", () => {
   const share = fc.array(fc.nat(1_000), { minLength: 4, maxLength: 4 });
   fc.assert(
     fc.property(
@@ -81,10 +81,10 @@ test("property: no split of the input among its kinds, and no smaller usage, cos
   );
 });
 
-test("at the edges: nothing, exactly the input, one token more", () => {
+test("funds for nothing, for exactly the input, and for one more token", () => {
   const p = priceOf("1 0.1 1.25 2 10");
   const afford = (amount: bigint) => affordableOutput(ceilingOf(p, MULTIPLIER_ONE, 100), nanoUsd(amount));
-  // The dearest input is the one-hour write: 100 x 2,000 nano-dollars; one output token is 10,000.
+  // The most expensive input is the one-hour write: 100 x 2,000 nano-dollars; one output token is 10,000.
   assert.equal(afford(0n), 0);
   assert.equal(afford(199_999n), 0);
   assert.equal(afford(200_000n), 0);

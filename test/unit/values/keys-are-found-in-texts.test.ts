@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H3: a key is found in a text in every coding and beside any characters, and nothing else is
- * taken for one.
+ * docs/failure-model.md row H3: a key is found in a text in every coding and next to any characters, and nothing else is
+ * mistaken for one.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -26,11 +26,11 @@ const CODINGS: Readonly<Record<string, (text: string) => string>> = {
 };
 
 for (const [name, code] of Object.entries(CODINGS)) {
-  test(`row H3: ${name}`, () => {
+  test(`row H3: a key is found in ${name} coding`, () => {
     fc.assert(
       fc.property(key, beside, beside, beside, (text, front, behind, around) => {
         assert.ok(containsKey(`${around} ${code(`${front}${text}${behind}`)} ${around}`));
-        assert.ok(containsKey(`x_${code(`${front}${text}${behind}`)}`), "glued to something of the same alphabet");
+        assert.ok(containsKey(`x_${code(`${front}${text}${behind}`)}`), "next to characters of the same alphabet");
         const percented = CODINGS.percent as (text: string) => string;
         assert.ok(containsKey(percented(code(text))));
       }),
@@ -38,14 +38,14 @@ for (const [name, code] of Object.entries(CODINGS)) {
   });
 }
 
-test("row H3: the coded text may begin anywhere in a run of its alphabet", () => {
+test("row H3: an encoded key may start anywhere in a run of its alphabet", () => {
   const text = newKey(newAccountTag(randomBytes), randomBytes).text;
   for (const front of ["", "a", "ab", "abc", "abcd"]) {
     assert.ok(containsKey(front + Buffer.from(text).toString("base64")), front);
   }
 });
 
-test("row H3: a mistyped key that stands by itself is one, glued to more it is not", () => {
+test("row H3: a mistyped key counts as a key if it stands alone, and not next to further characters of its alphabet", () => {
   const text = newKey(newAccountTag(randomBytes), randomBytes).text;
   const mistyped = `${text.slice(0, -1)}${text.endsWith("0") ? "1" : "0"}`;
   for (const found of [mistyped, `.${mistyped}-`, `key=${mistyped};`]) assert.ok(containsKey(found), found);
@@ -54,13 +54,13 @@ test("row H3: a mistyped key that stands by itself is one, glued to more it is n
   }
 });
 
-test("row H3: no random text is a key", () => {
+test("row H3: random text is never taken for a key", () => {
   for (let round = 0; round < 2_000; round += 1) {
     assert.ok(!containsKey(`task-${randomBase62(64, randomBytes)} ${randomBytes(200).toString("base64")}`));
   }
 });
 
-test("row 59: 100 kB of anything are searched at once", () => {
+test("row 59: 100 kB of any text are searched in less than a second", () => {
   const texts = ["A", "%25", "sk-", `sk-${"A".repeat(48)}`, `${"x".repeat(67)}.`, "c2st", "%", "NrL/"];
   for (const piece of texts) {
     const text = piece.repeat(100_000 / piece.length);

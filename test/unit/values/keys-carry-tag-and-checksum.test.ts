@@ -1,4 +1,4 @@
-/** docs/failure-model.md rows 26, 30 and 32: what a key looks like, and that nothing else gets past its form. */
+/** docs/failure-model.md rows 26, 30 and 32: the form of a key, and that nothing of another form is accepted. */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import test from "node:test";
@@ -16,7 +16,7 @@ import {
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** CRC-32 in base62 by hand, so that the checksum is not compared with itself. */
+/** CRC-32 in base62, computed independently, so that the checksum is not compared with itself. */
 function checksumByHand(text: string): string {
   let rest = crc32(text);
   let out = "";
@@ -29,7 +29,7 @@ function checksumByHand(text: string): string {
 
 test("CRC-32 is the IEEE one", () => assert.equal(crc32("123456789"), 0xcbf43926));
 
-test("a new key: sk-, tag, secret, checksum of the first 45 characters; stored as SHA-256", () => {
+test("a new key is sk-, tag, secret and a checksum of the first 45 characters, and is stored as SHA-256", () => {
   for (let round = 0; round < 200; round++) {
     const tag = newAccountTag(randomBytes);
     const { text, hash, id } = newKey(tag, randomBytes);
@@ -38,7 +38,7 @@ test("a new key: sk-, tag, secret, checksum of the first 45 characters; stored a
     assert.equal(text.slice(45), checksumByHand(text.slice(0, 45)));
     assert.equal(hash, createHash("sha256").update(text).digest("hex"));
     assert.match(id, new RegExp(`^key_${tag}[0-9A-Za-z]{8}$`));
-    assert.ok(!id.includes(text.slice(13, 21)), "the id holds nothing of the secret");
+    assert.ok(!id.includes(text.slice(13, 21)), "the id contains nothing of the secret");
     assert.deepEqual(readKey(text), { tag, hash });
     assert.equal(tagOfId(id), tag);
   }
@@ -57,18 +57,18 @@ test("a small checksum is padded with zeros", () => {
   assert.ok(found);
 });
 
-test("row 30: any one character changed is noise", () => {
+test("row 30: a key with one changed character is invalid", () => {
   const { text } = newKey(newAccountTag(randomBytes), randomBytes);
   for (let i = 3; i < text.length; i++) {
     const other = text[i] === "x" ? "y" : "x";
     assert.equal(readKey(text.slice(0, i) + other + text.slice(i + 1)), "noise", `position ${i}`);
   }
-  // Two that change places are the same key where they are the same character.
+  // Swapping two equal characters leaves the same key.
   const swapped = text.slice(0, 4) + text[5] + text[4] + text.slice(6);
   assert.deepEqual(readKey(swapped), swapped === text ? readKey(text) : "noise");
 });
 
-test("rows 26 and 32: what has not the form is no key, and is not trimmed into one", () => {
+test("rows 26 and 32: a text of another form is no key, and is not trimmed into one", () => {
   const { text } = newKey(newAccountTag(randomBytes), randomBytes);
   const bad = [
     "",
@@ -100,7 +100,7 @@ test("rows 26 and 32: what has not the form is no key, and is not trimmed into o
   }
 });
 
-test("tags of ids", () => {
+test("the tag in an id is read, and an id of another form has none", () => {
   assert.equal(tagOfId("acct_0123456789"), "0123456789");
   assert.equal(tagOfId("key_012345678900000000"), "0123456789");
   for (const bad of [
@@ -130,7 +130,7 @@ test("base62 uses all 62 digits in order, padded on the left", () => {
   }
 });
 
-test("pooled randomness is the same bytes in the same order, none of them twice", () => {
+test("pooled random bytes are used in order, and none of them twice", () => {
   let next = 0;
   const counting = (count: number) => Uint8Array.from({ length: count }, () => next++ % 251);
   const take = pooled(counting);
@@ -145,7 +145,7 @@ test("pooled randomness is the same bytes in the same order, none of them twice"
   assert.equal(take(5_000).length, 5_000);
 });
 
-test("random characters have no bias: each byte value below 248 counts four times, the rest is thrown away", () => {
+test("random characters are unbiased: each byte value below 248 counts four times, the rest is discarded", () => {
   const everyByte = Uint8Array.from({ length: 256 }, (_, i) => i);
   let calls = 0;
   const text = randomBase62(248, () => {
@@ -159,7 +159,7 @@ test("random characters have no bias: each byte value below 248 counts four time
   assert.deepEqual(new Set(counts.values()), new Set([4]));
 });
 
-test("a source that gives only bytes to be thrown away is asked again", () => {
+test("a source that gives only bytes to discard is asked again", () => {
   const sources = [new Uint8Array(20).fill(255), new Uint8Array(20).fill(248), new Uint8Array(20).fill(61)];
   assert.equal(
     randomBase62(10, () => sources.shift() as Uint8Array),

@@ -1,4 +1,4 @@
-/** docs/failure-model.md rows 33 and 79: names and paths match exactly; secrets do not print. */
+/** docs/failure-model.md rows 33 and 79: names and paths match exactly, and secrets are not printed. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { inspect } from "node:util";
@@ -13,14 +13,14 @@ function groupOf(...models: string[]): Group {
   return { name: "g", kind: "pay_per_use", models, multiplier: MULTIPLIER_ONE, limits, rules: [], addedInputBytes: 0 };
 }
 
-test("a group serves a model by its exact name or by a prefix with a final star", () => {
+test("a group serves a model by its exact name, or by a prefix with a final star", () => {
   const group = groupOf("big-1", "small-*");
   for (const model of ["big-1", "small-", "small-2", "small-*"]) assert.ok(groupServes(group, model), model);
   for (const model of ["big-10", "big", "BIG-1", "big-1 ", "small", "Small-2", "xsmall-2", "", "__proto__"]) {
     assert.ok(!groupServes(group, model), model);
   }
   assert.ok(groupServes(groupOf("*"), "anything"));
-  assert.ok(!groupServes(groupOf("a*b"), "axb"), "a star elsewhere is a character");
+  assert.ok(!groupServes(groupOf("a*b"), "axb"), "a star elsewhere is an ordinary character");
   assert.ok(!groupServes(groupOf("a*b"), "a*c"), "and makes no prefix");
   assert.ok(!groupServes(groupOf("a.c"), "abc"), "nothing is a regular expression");
   assert.ok(!groupServes(groupOf(), "a"));
@@ -45,7 +45,7 @@ test("a protocol is found by its path, byte for byte", () => {
   }
 });
 
-test("the rows of the protocols do not contradict each other", () => {
+test("the tables of the protocols do not contradict each other", () => {
   assert.deepEqual([...PROTOCOL_NAMES], ["chat", "messages", "responses"]);
   for (const name of PROTOCOL_NAMES) {
     const facts = PROTOCOLS[name];
@@ -62,7 +62,7 @@ test("the rows of the protocols do not contradict each other", () => {
   }
 });
 
-test("durations are a whole number and a unit", () => {
+test("a duration is a whole number and a unit", () => {
   const good: [string, number][] = [
     ["0s", 0],
     ["250ms", 250],
@@ -100,11 +100,11 @@ test("days are UTC days", () => {
   assert.equal(utcDay(Date.UTC(2026, 0, 1)), "2026-01-01");
 });
 
-test("the machine's clock runs a task once, and not when it was cancelled", async () => {
+test("the system clock runs a task once, and not after it was cancelled", async () => {
   let runs = 0;
   const cancel = systemClock.after(0, () => runs--);
   cancel();
-  // The clock does not keep a process alive by itself; the open server of a real process is played by this timer.
+  // The clock does not keep a process alive by itself; this timer stands for the open server of a real process.
   const alive = setInterval(() => {}, 1_000);
   await new Promise<void>((resolve) => systemClock.after(1, resolve));
   clearInterval(alive);
@@ -114,7 +114,7 @@ test("the machine's clock runs a task once, and not when it was cancelled", asyn
   assert.ok(Math.abs(systemClock.wallMs() - Date.now()) < 60_000);
 });
 
-test("row 79: a secret prints as stars wherever it is shown by accident", () => {
+test("row 79: a secret prints as stars wherever it is printed by accident", () => {
   const secret = new Secret("canary");
   const shown = [
     `${secret}`,

@@ -1,4 +1,4 @@
-/** The tables of members: each name has one standing, and what could be taken for a known name is recognised. */
+/** The tables of members: each name has one standing, and a name that could be mistaken for a known one is recognised. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -32,13 +32,13 @@ function pruned(protocol: Protocol, text: string, passed = NONE_PASSED) {
   return pruneMembers(protocol, body, scan, passed);
 }
 
-/** Every shape below a protocol's, by its path. */
+/** Every shape below a protocol's shape, by its path. */
 function* shapesOf(shape: Shape, path: string): Generator<readonly [string, Shape]> {
   yield [path, shape];
   for (const [name, inner] of shape.inside) yield* shapesOf(inner, `${path}.${name}`);
 }
 
-/** Protocol, member, standing: what a reader would look up first. */
+/** Protocol, member, standing: those that a reader would look up first. */
 const STANDINGS: readonly (readonly [Protocol, string, string | undefined])[] = [
   ["chat", "model", "plain"],
   ["chat", "max_completion_tokens", "plain"],
@@ -86,7 +86,7 @@ for (const [protocol, name, standing] of STANDINGS) {
   });
 }
 
-test("what the protocols demand and limit by is listed as plain", () => {
+test("members that the protocols require, and limits, are listed as plain", () => {
   for (const protocol of PROTOCOL_NAMES) {
     const { requiredFields, limitFields } = PROTOCOLS[protocol];
     for (const name of [...requiredFields.map((field) => field.name), ...limitFields, "stream"]) {
@@ -95,7 +95,7 @@ test("what the protocols demand and limit by is listed as plain", () => {
   }
 });
 
-test("no two listed names of one object fold to the same", () => {
+test("no two listed names of one object fold to the same name", () => {
   for (const protocol of PROTOCOL_NAMES) {
     for (const [path, shape] of shapesOf(MEMBERS[protocol], protocol)) {
       assert.equal(shape.folded.size, shape.standings.size, path);
@@ -103,7 +103,7 @@ test("no two listed names of one object fold to the same", () => {
   }
 });
 
-/** What Go, Go's successor, serde, pydantic and Jackson read as the name on the right. */
+/** Names that Go, Go's newer JSON package, serde, pydantic or Jackson read as the name on the right. */
 const MISTAKEN: readonly (readonly [string, string])[] = [
   ["Model", "model"],
   ["MODEL", "model"],
@@ -124,14 +124,14 @@ const MISTAKEN: readonly (readonly [string, string])[] = [
 ];
 
 for (const [name, known] of MISTAKEN) {
-  test(`${JSON.stringify(name)} could be taken for ${known}`, () => {
+  test(`${JSON.stringify(name)} could be mistaken for ${known}`, () => {
     assert.equal(mistakenFor(name, MEMBERS.chat), known);
     const { fault } = inspected("chat", JSON.stringify({ [name]: 1 }));
     assert.deepEqual(fault, { fault: "mistaken", path: name, known });
   });
 }
 
-test("a known name that is written with escapes is refused; data is not looked at", () => {
+test("a known name that is written with escapes is refused, and data is not checked", () => {
   const escaped = '{"mod\\u0065l":"cheap","messages":[]}';
   assert.deepEqual(inspected("chat", escaped).fault, { fault: "escaped", path: "model", known: "model" });
   const nested = '{"reasoning":{"\\u0065ffort":"high"}}';
@@ -140,7 +140,7 @@ test("a known name that is written with escapes is refused; data is not looked a
   assert.equal(inspected("chat", data).fault, undefined);
 });
 
-/** Nested objects that bill: protocol, body, path of the fault. */
+/** Nested objects that affect the bill: protocol, body, path of the fault. */
 const NESTED: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '{"tools":[{"type":"function","Type":"web_search"}]}', "tools.Type"],
   ["chat", '{"tools":[{"type":"function","type":"web_search"}]}', "tools.type"],
@@ -156,12 +156,12 @@ const NESTED: readonly (readonly [Protocol, string, string])[] = [
 ];
 
 for (const [protocol, body, path] of NESTED) {
-  test(`${protocol}: ${body} is at fault at ${path}`, () => {
+  test(`${protocol}: ${body} has a fault at ${path}`, () => {
     assert.equal(inspected(protocol, body).fault?.path, path);
   });
 }
 
-test("unlisted members are named once each, nested ones by their path, and only they go", () => {
+test("unlisted members are named once each, nested ones by path, and only they are removed", () => {
   const body = `{ "x_a":1, "model":"m", "reasoning" : {"effort":"low" , "budget":5},
     "tools":[ {"type":"function","function":{"name":"f","parameters":{"keep":{"me":[1]}},"google":{}},"search":{} }, {"type":"custom","search":1}],
     "extra_body":{"model":"dear"}, "metadata":{"any":"thing"} }`;
@@ -183,7 +183,7 @@ test("unlisted members are named once each, nested ones by their path, and only 
   assert.deepEqual(dropped, ["x_a", "reasoning.budget", "tools.function.google", "tools.search", "extra_body"]);
 });
 
-test("an upstream's configuration passes unlisted members, all or by name; what holds members of its own only by name", () => {
+test("an upstream's configuration passes unlisted members, all or by name; objects with members of their own only by name", () => {
   const body = '{"x_a":1,"x_b":2,"reasoning":{"budget":5},"extra_body":{"n":9}}';
   assert.deepEqual(pruned("chat", body, { all: true, names: new Set() }).dropped, ["extra_body"]);
   const names = new Set(["x_b", "reasoning.budget", "extra_body"]);
@@ -192,7 +192,7 @@ test("an upstream's configuration passes unlisted members, all or by name; what 
   assert.deepEqual(pruned("chat", JSON.stringify({ [long]: 1 }), { all: true, names: new Set() }).dropped, [long]);
 });
 
-test("a flood of unlisted names is cut short, and refused in the end", () => {
+test("the names of very many unlisted members are truncated, and too many of them are refused", () => {
   const flood = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`X${index}`, 1]));
   const names = flood(UNLISTED_MAX / 4);
   const top = flood(JSON_LIMITS.membersMax - 2);
@@ -209,7 +209,7 @@ test("a flood of unlisted names is cut short, and refused in the end", () => {
   });
 });
 
-test("whatever the case, the escapes and the odd characters, what folds to a listed name is found", () => {
+test("a name that folds to a listed one is found, whatever its case, escapes and odd characters", () => {
   const names = [...MEMBERS.chat.standings.keys()];
   const odd = fc.constantFrom("", "_", "-", " ", ".", "\u200b", "\u00ad");
   const written = fc
@@ -227,12 +227,12 @@ test("whatever the case, the escapes and the odd characters, what folds to a lis
   );
 });
 
-test("a name with a letter of another script is taken for none, as folding it in full would say", () => {
+test("a name with a letter of another script is mistaken for a listed one exactly when full folding says so", () => {
   const known = new Set(PROTOCOL_NAMES.flatMap((protocol) => [...MEMBERS[protocol].folded.keys()]));
   for (let code = 0x80; code <= 0x10ffff; code++) {
     if (code >= 0xd800 && code < 0xe000) continue;
     const char = String.fromCodePoint(code);
-    // Where the character vanishes, or becomes a letter of ASCII, the name could be a known one's.
+    // If the character vanishes, or becomes an ASCII letter, the name could be mistaken for a known one.
     const folded = foldName(`mod${char}el`);
     const meant = known.has(folded) ? "model" : undefined;
     if (mistakenFor(`mod${char}el`, MEMBERS.chat) !== meant) assert.fail(`U+${code.toString(16)}: ${folded}`);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { closeAll } from "../../../src/values/program/closing.ts";
 
-test("each step is taken in its turn, whatever became of the ones before; the first failure is thrown at the end", async () => {
+test("each closing step runs in turn even if earlier ones fail, and the first failure is thrown at the end", async () => {
   const done: string[] = [];
   const failures: string[] = [];
   const steps = [

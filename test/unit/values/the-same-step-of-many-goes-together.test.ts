@@ -17,7 +17,7 @@ function turns() {
   return { clock, scheduled: () => waiting.length, end: () => waiting.shift()?.() };
 }
 
-test("those who ask in one turn go on at its end, in the order in which they asked, a step each", async () => {
+test("callers of one turn continue at its end in the order of their calls, one step each", async () => {
   const { clock, end, scheduled } = turns();
   const cohort = new Cohort(clock);
   const seen: string[] = [];
@@ -37,7 +37,7 @@ test("those who ask in one turn go on at its end, in the order in which they ask
   assert.deepEqual(seen.slice(3), ["a first", "b first", "c first", "a second", "b second", "c second"]);
 });
 
-test("what is added by a step has its turn in the next one", () => {
+test("a task that is added by a step runs in the next turn", () => {
   const { clock, end, scheduled } = turns();
   const cohort = new Cohort(clock);
   const seen: number[] = [];
@@ -54,7 +54,7 @@ test("what is added by a step has its turn in the next one", () => {
   assert.equal(scheduled(), 0);
 });
 
-test("a step that throws takes nothing from those after it", () => {
+test("a step that throws does not stop later steps", () => {
   const { clock, end, scheduled } = turns();
   const cohort = new Cohort(clock);
   const seen: number[] = [];
@@ -69,7 +69,7 @@ test("a step that throws takes nothing from those after it", () => {
   assert.deepEqual(seen, [2, 3]);
 });
 
-test("behind a step that throws the others go on, also where nothing else is added, and so does what is added later", () => {
+test("after a step that throws the remaining steps run, even if nothing is added, and so do steps added later", () => {
   const { clock, end, scheduled } = turns();
   const cohort = new Cohort(clock);
   const seen: number[] = [];

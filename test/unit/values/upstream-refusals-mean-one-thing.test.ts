@@ -1,4 +1,4 @@
-/** docs/translation-rules.md rule 47: what servers refuse a request for, in their own words. */
+/** docs/translation-rules.md rule 47: how servers word the reasons for which they refuse a request. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
@@ -9,7 +9,7 @@ import {
   tooLongSentence,
 } from "../../../src/values/upstream-refusals.ts";
 
-/** What a server says, and the two numbers in it: the tokens that were sent and those that fit. */
+/** A server's message, and the two numbers in it: the tokens that were sent and those that fit. */
 const TOO_LONG: readonly (readonly [string, string])[] = [
   [
     "This model's maximum context length is 8192 tokens. However, your messages resulted in 10000 tokens.",
@@ -64,7 +64,7 @@ const TOO_LONG: readonly (readonly [string, string])[] = [
   ["Prompt exceeds max length", ""],
 ];
 
-test("reasoning that a server did not make is known by code or sentence, and its other demands are not taken for it", () => {
+test("reasoning from another server is recognised by code or sentence, and other errors about reasoning are not mistaken for it", () => {
   const refused = [
     "messages.1.content.0: Invalid `signature` in `thinking` block",
     "messages.3.content.0: Invalid signature in thinking block",
@@ -90,7 +90,7 @@ test("reasoning that a server did not make is known by code or sentence, and its
   assert.ok(!refusesReasoning([], undefined));
 });
 
-test("a context overflow is known by its sentence, and its numbers are found", () => {
+test("a context overflow is recognised by its sentence, and its numbers are found", () => {
   for (const [words, counts] of TOO_LONG) {
     assert.equal(refusalMeaning(["invalid_request_error", null], words), "context_length_exceeded", words);
     const sentence = tooLongSentence(words);
@@ -98,18 +98,18 @@ test("a context overflow is known by its sentence, and its numbers are found", (
   }
 });
 
-test("the vendor's own sentence stays", () => {
+test("the vendor's own sentence is kept", () => {
   const own = "prompt is too long: 210000 tokens > 200000 maximum";
   assert.equal(refusalMeaning(["invalid_request_error"], own), "context_length_exceeded");
   assert.equal(tooLongSentence(own), own);
 });
 
-test("a limit that stands further on, where a prompt may be quoted, is not the server's", () => {
+test("a limit further on in the message, where a prompt may be quoted, is not taken for the server's", () => {
   const words = `Input is too long (5000 tokens). ${"x".repeat(300)} The maximum context length is 4096.`;
   assert.equal(tooLongSentence(words), `prompt is too long: ${words}`);
 });
 
-test("moderation is meant in the words of those that say it with 403, and a request beyond the rate by its first words", () => {
+test("moderation is recognised by the wording of servers that answer it with 403, and a too large request by its first words", () => {
   const flagged = "Your chosen model requires moderation and your input was flagged";
   const unsafe =
     "Content violates usage guidelines. Team: t, API key ID: k, Model: m, Failed check: SAFETY_CHECK_TYPE_BIO";
@@ -134,7 +134,7 @@ test("codes and types mean the same as sentences", () => {
   assert.equal(refusalMeaning([], "Your credit balance is too low to access the API."), "quota");
 });
 
-test("the account's quota is meant by a message that begins with it, and by none that quotes it", () => {
+test("an exhausted account quota is recognised by the start of a message, and not where a message quotes it", () => {
   const own = [
     "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing",
     "Insufficient Balance",
@@ -152,7 +152,7 @@ test("the account's quota is meant by a message that begins with it, and by none
   for (const words of quoted) assert.equal(refusalMeaning(["invalid_request_error"], words), undefined, words);
 });
 
-/** What a server may say before its sentence, and what some say in place of it. */
+/** Texts that a server may write before its sentence, and that some write in its place. */
 const BEFORE: readonly string[] = [
   "",
   "Error: ",
@@ -168,7 +168,7 @@ const BEFORE: readonly string[] = [
   "OpenAI: ",
 ];
 
-/** The sentences of each meaning, as servers say them. */
+/** The sentences of each meaning, as servers write them. */
 const SAID: readonly (readonly [string, RefusalMeaning])[] = [
   ...TOO_LONG.map(([words]) => [words, "context_length_exceeded"] as const),
   [
@@ -188,7 +188,7 @@ const SAID: readonly (readonly [string, RefusalMeaning])[] = [
   ["messages.0.content.1.image.source.base64: Could not process image", "invalid_image"],
 ];
 
-test("a sentence is known behind what routers and SDKs write before it", () => {
+test("a sentence is recognised after the prefixes that routers and SDKs write", () => {
   for (const before of BEFORE) {
     for (const [words, meaning] of SAID) {
       assert.equal(refusalMeaning(["invalid_request_error"], before + words), meaning, before + words);
@@ -213,7 +213,7 @@ const REPEATED: readonly ((words: string) => string)[] = [
   (words) => `json: cannot unmarshal "${words.replaceAll('"', '\\"')} \\" more" into Go struct field`,
 ];
 
-test("a sentence of the client's that a server repeats decides nothing", () => {
+test("a sentence of the client's that a server repeats has no effect", () => {
   const reasoning = ["Invalid signature in thinking block", "The encrypted content gAAA could not be verified."];
   for (const repeated of REPEATED) {
     for (const [words] of SAID) {
@@ -227,7 +227,7 @@ test("a sentence of the client's that a server repeats decides nothing", () => {
   }
 });
 
-test("a prompt that is quoted further on decides nothing", () => {
+test("a prompt that is quoted further on has no effect", () => {
   const quotes = `messages.0: unknown member. ${"x".repeat(300)} prompt is too long`;
   assert.equal(refusalMeaning(["invalid_request_error"], quotes), undefined);
   const name = "Invalid 'tools[0].name': longer than the maximum of 64 characters.";

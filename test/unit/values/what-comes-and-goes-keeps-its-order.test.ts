@@ -1,4 +1,4 @@
-/** Collections for what comes and goes with each request do what Map does, and keep nothing of what has left. */
+/** Collections for short-lived members of requests behave like Map, and keep nothing of removed members. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TransientList, TransientMap } from "../../../src/values/collections/transient.ts";
@@ -13,7 +13,7 @@ function chance(seed: number): (max: number) => number {
   };
 }
 
-test("a map answers as Map does, whatever the names are", () => {
+test("a map answers like Map, whatever the names are", () => {
   const names = ["a", "b", "7", "4294967294", "0123456789", "__proto__", "constructor", "hasOwnProperty", "", "é"];
   for (let seed = 0; seed < 200; seed++) {
     const below = chance(seed);
@@ -35,7 +35,7 @@ test("a map answers as Map does, whatever the names are", () => {
   }
 });
 
-test("a map answers as Map does, however many are here at once, and whether their names end alike", () => {
+test("a map answers like Map, however many members it has, and whether or not their names end alike", () => {
   for (const nameOf of [(i: number) => `request ${i}`, (i: number) => `${i} of the same end`]) {
     const below = chance(7);
     const [ours, map] = [new TransientMap<string, number>(), new Map<string, number>()];
@@ -54,14 +54,14 @@ test("a map answers as Map does, however many are here at once, and whether thei
   }
 });
 
-test("a list keeps the order in which its members came, and each leaves once", () => {
+test("a list keeps its members in order of insertion, and removes each once", () => {
   const list = new TransientList<string>();
   assert.equal(list.first, undefined);
   const [one, two, three] = ["one", "two", "three"].map((value) => list.add(value)) as [never, never, never];
   assert.deepEqual([list.size, list.first, list.values()], [3, "one", ["one", "two", "three"]]);
   assert.equal(list.delete(two), true);
   assert.equal(list.delete(two), false);
-  assert.deepEqual(two, { value: undefined, before: undefined, after: undefined }, "it leads nowhere");
+  assert.deepEqual(two, { value: undefined, before: undefined, after: undefined }, "it links to nothing");
   assert.deepEqual([list.size, list.values()], [2, ["one", "three"]]);
   assert.equal(list.delete(one), true);
   assert.equal(list.first, "three");
@@ -72,7 +72,7 @@ test("a list keeps the order in which its members came, and each leaves once", (
   assert.deepEqual(list.values(), ["four"]);
 });
 
-/** @returns how many megabytes outlive it that 400 MB of members come, each of which leaves forty later. */
+/** @returns how many megabytes are kept after 400 MB of members were added, each of which is removed forty later. */
 function outliving(make: string, take: string, leave: string): number {
   const script = `
     const { TransientList, TransientMap } = await import("${new URL("../../../src/values/collections/transient.ts", import.meta.url)}");
@@ -89,11 +89,11 @@ function outliving(make: string, take: string, leave: string): number {
   return outlivingScriptMb(script);
 }
 
-test("what has left is collected with the young, where Map makes it old", () => {
+test("removed members are collected with the young generation, while Map moves them to the old one", () => {
   const ofMap = outliving("new Map()", "(members.set(name, value), name)", "members.delete(gone)");
   const ofOurs = outliving("new TransientMap()", "(members.set(name, value), name)", "members.delete(gone)");
   const ofList = outliving("new TransientList()", "members.add(value)", "members.delete(gone)");
-  // If this fails, V8 has mended it, and transient.ts is no longer needed.
+  // If this fails, V8 has fixed it, and transient.ts is no longer needed.
   assert.ok(ofMap > 40, `Map: ${ofMap} MB`);
   assert.ok(ofOurs < 20, `TransientMap: ${ofOurs} MB`);
   assert.ok(ofList < 20, `TransientList: ${ofList} MB`);

@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows 44 to 47: a body that is read in steps is the body that is read at once, for any steps.
+ * docs/failure-model.md rows 44 to 47: a body that is read in steps gives the same result as one read at once, for any steps.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -18,7 +18,7 @@ import { JsonScanner } from "../../../src/wire/json-scan.ts";
 
 const NEVER: Pause = () => undefined;
 
-/** JSON with what is hard to cut: escapes, surrogates, names of prototypes, names that repeat, white space. */
+/** JSON that is hard to cut: escapes, surrogates, names of prototypes, repeated names, white space. */
 const hardText = fc.array(fc.constantFrom('"', "\\", "/", "\n", "é", "😀", "\ud83d", "\u0000", "a", "[", "}", ","), {
   maxLength: 30,
 });
@@ -42,7 +42,7 @@ const body = fc.tuple(
   fc.nat(),
 );
 
-/** As text, by our own hand: a repeated name must stay, and blanks are in every place where JSON allows them. */
+/** Written as text by the test itself: a repeated name must be kept, and there are blanks wherever JSON allows them. */
 function written(node: unknown, blank: () => string): string {
   const around = (text: string) => blank() + text + blank();
   if (Array.isArray(node)) return `[${node.map((item) => around(written(item, blank))).join(",") || blank()}]`;
@@ -67,7 +67,7 @@ const sizes = fc.record({
   text: fc.integer({ min: 1, max: 20 }),
 });
 
-test("property: what is read in steps is what JSON.parse gives, to the order of the names", async () => {
+test("property: a body read in steps equals the result of JSON.parse, including the order of names", async () => {
   await fc.assert(
     fc.asyncProperty(body, sizes, async ([names, values, seed], step: StepSizes) => {
       const bytes = Buffer.from(textOf(names, values, seed));
@@ -101,7 +101,7 @@ test("property: a broken or forbidden body has the same fault in steps of any si
   );
 });
 
-test("a reader pauses within a container, a text, a nest and a gap, however large", async () => {
+test("a reader pauses within a container, a text, a nest and a gap, however large they are", async () => {
   const bodies = {
     numbers: `{"a":[${"1,".repeat(100_000)}1]}`,
     members: `{"a":{${Array.from({ length: 20_000 }, (_, i) => `"k${i}":${i}`).join()}}}`,
@@ -124,7 +124,7 @@ test("a reader pauses within a container, a text, a nest and a gap, however larg
   }
 });
 
-test("what stands between two cuts is one long value, or short ones of no great length", () => {
+test("the text between two cuts is one long value, or short values of limited total length", () => {
   const long = `"${"x".repeat(200)}"`;
   const text = `{"a":[1,2,${long},3,${long},${long},{"b":[${"4,".repeat(100)}5]},6,${"7,".repeat(300)}8]}`;
   const scanner = new JsonScanner(Buffer.from(text), JSON_LIMITS, { longBytes: 100 });
@@ -140,7 +140,7 @@ test("what stands between two cuts is one long value, or short ones of no great 
   assert.equal(pieces.join(","), text.slice((edges[0] as number) + 1, edges.at(-1)));
 });
 
-test("numbers, names and members beyond their limits are refused where they pass them", () => {
+test("numbers, names and members are refused where they exceed their limits", () => {
   const faultOf = (text: string) => {
     const result = scanJson(Buffer.from(text));
     return isJsonFault(result) ? `${result.fault} at ${result.at}` : "accepted";
@@ -150,11 +150,11 @@ test("numbers, names and members beyond their limits are refused where they pass
   assert.equal(faultOf(members(membersMax)), "accepted");
   assert.match(faultOf(members(membersMax + 1)), /^too_many_members/);
   assert.match(faultOf(members(10_000).slice(0, 10_000)), /^too_many_members at [0-9]{4}$/);
-  assert.equal(faultOf(`{"a":${members(membersMax + 1)}}`), "accepted", "only at the top level");
+  assert.equal(faultOf(`{"a":${members(membersMax + 1)}}`), "accepted", "limited only at the top level");
   for (const wrap of [(text: string) => text, (text: string) => `{"a":[${text}]}`]) {
     assert.equal(faultOf(wrap(`{"${"x".repeat(nameBytesMax)}":1}`)), "accepted");
     assert.match(faultOf(wrap(`{"${"x".repeat(nameBytesMax + 1)}":1}`)), /^too_long/);
-    assert.match(faultOf(wrap(`{"${"\\n".repeat(nameBytesMax)}`)), /^too_long/, "before its end is looked for");
+    assert.match(faultOf(wrap(`{"${"\\n".repeat(nameBytesMax)}`)), /^too_long/, "before its end is searched");
   }
   assert.equal(faultOf(`{"a":${"1".repeat(numberCharsMax)}}`), "accepted");
   for (const number of ["1".repeat(30_000), `0.${"1".repeat(30_000)}`, `-${"9".repeat(numberCharsMax)}`]) {

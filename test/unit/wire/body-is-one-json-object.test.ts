@@ -1,4 +1,4 @@
-/** docs/failure-model.md rows 47, 48, 51 and 52: what counts as a body, byte by byte. */
+/** docs/failure-model.md rows 47, 48, 51 and 52: what is accepted as a body, byte by byte. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeUtf8, findMember, isJsonFault, JSON_LIMITS, memberValue, scanJson } from "../../../src/wire/json.ts";
@@ -90,14 +90,14 @@ test("row 51: byte order marks, UTF-16 and invalid UTF-8 are refused", () => {
   }
 });
 
-test("valid UTF-8 is decoded as it stands", () => {
+test("valid UTF-8 is decoded unchanged", () => {
   for (const text of ["", "plain", "日本語 😀 é", "\u0000\u2028\ufffd", "a\ufeffb"]) {
     assert.equal(decodeUtf8(Buffer.from(text)), text);
   }
   assert.equal(faultOf('{"\ufffd":1}'), "none");
 });
 
-test("row 47: a top-level name that stands twice is refused, however it is spelled", () => {
+test("row 47: a repeated top-level name is refused, however it is spelled", () => {
   const plain = scanJson(Buffer.from('{"model":"cheap","model":"dear"}'));
   assert.ok(isJsonFault(plain));
   assert.deepEqual([plain.fault, plain.at, plain.name], ["duplicate_field", 17, "model"]);
@@ -106,10 +106,10 @@ test("row 47: a top-level name that stands twice is refused, however it is spell
   assert.deepEqual([escaped.fault, escaped.name], ["duplicate_field", "model"]);
   assert.equal(faultOf('{"\\ud83d\\ude00":1,"😀":2}'), "duplicate_field@18");
   assert.equal(faultOf('{"model":1,"Model":2,"a":{"model":3,"b":1,"b":2}}'), "none");
-  assert.match(faultOf('{"a":1,"a":2'), /^not_json/, "a broken body is broken before it is ambiguous");
+  assert.match(faultOf('{"a":1,"a":2'), /^not_json/, "a broken body is reported as broken before it is ambiguous");
 });
 
-test("row 47: the last of all names that there may be is compared with those before it", () => {
+test("row 47: the last allowed name is compared with those before it", () => {
   const names = Array.from({ length: JSON_LIMITS.membersMax - 1 }, (_, i) => `"k${i}":1`);
   assert.equal(faultOf(`{${names.join()}}`), "none");
   assert.match(faultOf(`{${names.join()},"k0":2}`), /^duplicate_field/);

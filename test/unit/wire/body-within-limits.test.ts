@@ -1,7 +1,4 @@
-/**
- * docs/failure-model.md rows 44 and 45: a body is refused for its depth or its number of tokens before JSON.parse sees
- * it.
- */
+/** docs/failure-model.md rows 44 and 45: a body is refused for its depth or its number of tokens before JSON.parse sees it. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isJsonFault, JSON_LIMITS, type JsonLimits, scanJson } from "../../../src/wire/json.ts";
@@ -27,13 +24,13 @@ test("row 44: 5,000 and 5,000,000 nested arrays or objects are too deep, and the
   }
 });
 
-test("row 45: tokens are values and names", () => {
+test("row 45: values and names count as tokens", () => {
   const text = '{"a":[1,"x",null],"b":{}}';
   assert.equal(verdict(text, { depthMax: 9, tokensMax: 8 }), "accepted");
   assert.match(verdict(text, { depthMax: 9, tokensMax: 7 }), /^too_many_tokens/);
 });
 
-test("row 45: 16 MB of {},{}, and 10^6 messages and 10^6 names are refused where the limit is passed", () => {
+test("row 45: 16 MB of {},{}, and 10^6 messages and 10^6 names are refused where they exceed the limit", () => {
   const limitBytes = 3 * JSON_LIMITS.tokensMax + 20;
   for (const text of [
     `{"messages":[${"{},".repeat(5_500_000)}{}]}`,
@@ -51,7 +48,7 @@ test("a legitimate 32 MiB chat of a few long strings passes", () => {
   assert.equal(verdict(JSON.stringify({ model: "m", messages: [{ role: "user", content: image }] })), "accepted");
 });
 
-test("limits at their edges: no depth at all, and no token at all", () => {
+test("limits of depth 0 and of 0 tokens work", () => {
   assert.equal(verdict("{}", { depthMax: 0, tokensMax: 9 }), "too_deep at 0");
   assert.equal(verdict("{}", { depthMax: 1, tokensMax: 1 }), "accepted");
   assert.match(verdict('{"a":1}', { depthMax: 1, tokensMax: 1 }), /^too_many_tokens/);

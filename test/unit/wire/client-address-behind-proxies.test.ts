@@ -3,7 +3,7 @@ import test from "node:test";
 import { normalIp } from "../../../src/wire/address.ts";
 import { cidrMatcher, forwardedClient } from "../../../src/wire/header.ts";
 
-test("addresses lie in blocks, whichever way they are spelled", () => {
+test("addresses are matched with blocks, however they are spelled", () => {
   const trusts = cidrMatcher([
     "127.0.0.1/32",
     "10.0.0.0/8",
@@ -44,7 +44,7 @@ test("addresses lie in blocks, whichever way they are spelled", () => {
   assert.ok(!cidrMatcher(["0.0.0.0/0"])("2001:db8::1"));
 });
 
-test("what is no block is refused by name", () => {
+test("an invalid block is refused by name", () => {
   for (const block of [
     "",
     "x",
@@ -64,13 +64,13 @@ test("what is no block is refused by name", () => {
   }
 });
 
-test("one spelling for each address", () => {
+test("each address is normalised to one spelling", () => {
   assert.equal(normalIp("::ffff:1.2.3.4"), "1.2.3.4");
   assert.equal(normalIp("2001:DB8:0:0:0:0:0:1"), "2001:db8::1");
   assert.equal(normalIp("nonsense"), undefined);
 });
 
-test("from the right, the first address that is not one of our hops is the client's", () => {
+test("the client's address is the first from the right that is not a trusted proxy", () => {
   const trusts = cidrMatcher(["10.0.0.0/8", "127.0.0.1"]);
   const table: [string, string | undefined][] = [
     ["203.0.113.9", "203.0.113.9"],

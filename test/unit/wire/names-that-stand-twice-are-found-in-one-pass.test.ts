@@ -1,10 +1,10 @@
-/** A list as long as a client likes is gone through once, and what is found is what a reader of every name finds. */
+/** A list of any length is read once, and the repeated names found are those that a reader of every name finds. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { elementSpans, findDoubledName, findNested, memberSpans } from "../../../src/wire/json.ts";
 
-/** The same by gathering the names of each object. */
+/** The reference: gathers the names of each object. */
 function readerFinds(list: Buffer, isMeant: (element: Uint8Array) => boolean): readonly unknown[] | undefined {
   const elements = (array: Uint8Array) => [...elementSpans(array)].map(({ start, end }) => array.subarray(start, end));
   const doubledIn = (object: Uint8Array) => {
@@ -42,7 +42,7 @@ function listOf(element: fc.Arbitrary<string>): fc.Arbitrary<string> {
 const BLOCK = fc.oneof(objectOf(SCALAR, 4), objectOf(SCALAR, 20), SCALAR, listOf(objectOf(SCALAR, 3)));
 const ELEMENT = fc.oneof(objectOf(fc.oneof(listOf(BLOCK), BLOCK), 4), objectOf(SCALAR, 20), BLOCK);
 
-test("the same names as a reader of every name finds, in their order", () => {
+test("the repeated names found are those of the reference, in their order", () => {
   let found = 0;
   fc.assert(
     fc.property(listOf(ELEMENT), fc.integer({ min: 0, max: 2 }), (text, skipped) => {
@@ -62,7 +62,7 @@ test("the same names as a reader of every name finds, in their order", () => {
   assert.ok(found > 300, `${found} were found`);
 });
 
-test("objects in a list are looked into only where that is asked for, and no list means nothing found", () => {
+test("objects in a nested list are checked only if requested, and in a value that is no list nothing is found", () => {
   const list = Buffer.from('[{"in":[{"a":1,"a":2}]}]');
   assert.equal(
     findDoubledName(list, undefined, () => true),
@@ -81,7 +81,7 @@ test("objects in a list are looked into only where that is asked for, and no lis
   }
 });
 
-test("no byte is read more than a few times, whatever the length of the list", () => {
+test("each byte is read only a few times, whatever the length of the list", () => {
   const block = { type: "redacted_thinking", data: "gw1.AAAAAAAA", index: 1 };
   const list = Buffer.from(JSON.stringify(Array(200).fill({ role: "assistant", content: Array(10).fill(block) })));
   let reads = 0;

@@ -9,7 +9,7 @@ import {
   safeHeaderValue,
 } from "../../../src/wire/header.ts";
 
-test("rows 24 and 62: what Connection names stays with this hop, besides the fixed names", () => {
+test("rows 24 and 62: headers named in Connection are not forwarded, in addition to the fixed ones", () => {
   const fixed = hopByHopNames(undefined);
   for (const name of [
     "connection",
@@ -25,10 +25,10 @@ test("rows 24 and 62: what Connection names stays with this hop, besides the fix
   assert.ok(!fixed.has("content-type"));
   const named = hopByHopNames("close, X-Billing ,x-api-key,, bad name,\u00e9");
   assert.deepEqual([...named].slice(fixed.size), ["close", "x-billing", "x-api-key"]);
-  assert.ok(!hopByHopNames(undefined).has("x-billing"), "one request does not teach the next");
+  assert.ok(!hopByHopNames(undefined).has("x-billing"), "names of one request do not affect the next");
 });
 
-test("what Connection must not name goes on: where a message ends, whose it is and whom it comes from", () => {
+test("headers for the message length, the host and the forwarded client are kept even if Connection names them", () => {
   const fixed = hopByHopNames(undefined);
   const kept = "content-length, Host, X-Forwarded-For, x-forwarded-proto, x-forwarded-";
   const named = hopByHopNames(
@@ -39,7 +39,7 @@ test("what Connection must not name goes on: where a message ends, whose it is a
   ]);
 });
 
-test("tokens", () => {
+test("tokens contain only the characters that HTTP allows", () => {
   for (const text of ["a", "X-Api-Key", "!#$%&'*+-.^_`|~09"]) assert.ok(isToken(text), text);
   for (const text of ["", "a b", "a:", "a\n", "é", "a,b", '"a"', "a/b"]) assert.ok(!isToken(text), text);
 });
@@ -50,7 +50,7 @@ test("row 63: a safe value has no control character and no obs-text", () => {
     assert.ok(!safeHeaderValue(text), JSON.stringify(text));
 });
 
-test("retry-after in seconds or as a date, when it is sane", () => {
+test("retry-after is read in seconds or as a date, if it is plausible", () => {
   const now = Date.UTC(2026, 9, 21, 7, 28, 0);
   const table: [string, number | undefined][] = [
     ["0", 0],
@@ -78,7 +78,7 @@ test("retry-after in seconds or as a date, when it is sane", () => {
   assert.equal(parseRetryAfterS("Wed, 21 Oct 2026 07:28:30 GMT", now + 1), 30, "rounded up");
 });
 
-test("retry-after-ms in milliseconds, when it is sane", () => {
+test("retry-after-ms is read in milliseconds, if it is plausible", () => {
   const table: [string, number | undefined][] = [
     ["0", 0],
     ["250", 250],
@@ -102,7 +102,7 @@ test("retry-after-ms in milliseconds, when it is sane", () => {
   for (const [text, expected] of table) assert.equal(parseRetryAfterMs(text), expected, text);
 });
 
-test("row 54: media types with their parameters", () => {
+test("row 54: media types are read with their parameters", () => {
   const read = (text: string | undefined) => {
     const found = mediaTypeOf(text);
     return found && [found.type, Object.fromEntries(found.parameters)];
@@ -134,7 +134,7 @@ test("row 54: media types with their parameters", () => {
   }
 });
 
-test("row 59: a megabyte of almost nothing is read in one go", () => {
+test("row 59: a megabyte of nearly empty fields is read in linear time", () => {
   for (const text of [
     "a".repeat(1e6),
     `a/b;${" ".repeat(1e6)}!`,

@@ -1,4 +1,4 @@
-/** The parsers of strangers' input meet random input too: seeded, bounded, and compared with JSON.parse. */
+/** The parsers of untrusted input also get random input: seeded, bounded, and compared with JSON.parse. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { decodeUtf8, isJsonFault, memberValue, readJson, scanJson, spliceNested } from "../../../src/wire/json.ts";
@@ -26,7 +26,7 @@ const SEEDS = [
   "{}",
 ].map((text) => Buffer.from(text));
 
-/** Bytes that mean something to the grammar, so that mutations come near to valid bodies. */
+/** Bytes with a meaning in the grammar, so that mutations are close to valid bodies. */
 const TELLING = Buffer.from('{}[]",:\\0123456789.eE+-truefalsn ul\t\n\r\x00\x1f\x7f\x80\xc3\xa9\xed\xf0\xff', "latin1");
 
 function mutated(random: (below: number) => number): Buffer {
@@ -49,7 +49,7 @@ function noise(random: (below: number) => number): Buffer {
   );
 }
 
-/** What JSON.parse makes of the bytes, when it is an object. */
+/** The result of JSON.parse for the bytes, if it is an object. */
 function parsedObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   const text = decodeUtf8(bytes);
   if (text === undefined) return undefined;
@@ -97,7 +97,7 @@ test("the scan accepts what JSON.parse accepts as an object, and nothing else", 
   assert.ok(seen.accepted > 1_000 && seen.refused > 1_000 && seen.duplicate > 10, JSON.stringify(seen));
 });
 
-/** Strings beyond what is gone through byte by byte, with escapes and quotes at every distance from their ends. */
+/** Strings longer than those that are scanned byte by byte, with escapes and quotes at every distance from their ends. */
 function withLongStrings(random: (below: number) => number): Buffer {
   const pieces = [
     "a",
@@ -126,7 +126,7 @@ function withLongStrings(random: (below: number) => number): Buffer {
   );
 }
 
-test("a body that is parsed before it is scanned is read as if it had been scanned first", () => {
+test("a body that is parsed before it is scanned gives the same result as one scanned first", () => {
   const random = randomFrom(29);
   const seen = { read: 0, refused: 0, beyond: 0 };
   for (let round = 0; round < ROUNDS; round++) {
@@ -154,7 +154,7 @@ test("a body that is parsed before it is scanned is read as if it had been scann
   assert.ok(seen.read > 5_000 && seen.refused > 5_000 && seen.beyond > 1_000, JSON.stringify(seen));
 });
 
-test("a nested splice of anything gives bytes, or the same bytes", () => {
+test("a nested splice of any input gives bytes, or the same bytes", () => {
   const random = randomFrom(27);
   for (let round = 0; round < ROUNDS / 4; round++) {
     const bytes = random(2) ? noise(random) : mutated(random);
@@ -163,7 +163,7 @@ test("a nested splice of anything gives bytes, or the same bytes", () => {
   }
 });
 
-test("the stream reader gives every byte back, whatever the bytes and the cuts", () => {
+test("the stream reader returns every byte, whatever the bytes and the cuts", () => {
   const random = randomFrom(28);
   const alphabet = Buffer.from("\r\n\r\n:data: event\xef\xbb\xbf", "latin1");
   for (let round = 0; round < ROUNDS / 4; round++) {

@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 6: a splice changes the member it names and not one byte more. */
+/** ARCHITECTURE.md promise 6: a splice changes the member that it names and not a single other byte. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -15,7 +15,7 @@ function splice(text: string, edits: Parameters<typeof spliceJson>[2]): string {
   return Buffer.from(spliceJson(body, scanned(body), edits)).toString();
 }
 
-test("a value is replaced where it stands", () => {
+test("a value is replaced in place", () => {
   assert.equal(splice('{ "a" : 1 , "model": "x" }\n', { set: { model: '"yé"' } }), '{ "a" : 1 , "model": "yé" }\n');
   assert.equal(splice('{"mod\\u0065l":1}', { set: { model: "2" } }), '{"mod\\u0065l":2}');
 });
@@ -26,7 +26,7 @@ test("a new member is appended as the last one", () => {
   assert.equal(splice("{ \n}", { set: { 'q"': "1" } }), '{ \n"q\\"":1}');
 });
 
-test("a member goes with the right comma", () => {
+test("a member is removed with the right comma", () => {
   const text = '{ "a":1 , "b":2 , "c":3 }';
   assert.equal(splice(text, { remove: ["a"] }), '{ "b":2 , "c":3 }');
   assert.equal(splice(text, { remove: ["b"] }), '{ "a":1 , "c":3 }');
@@ -37,7 +37,7 @@ test("a member goes with the right comma", () => {
   assert.equal(splice(text, { remove: ["a", "b", "c"], set: { d: "4", b: "5" } }), '{ "b":5,"d":4 }');
 });
 
-test("nothing to change gives the very same body", () => {
+test("an edit without changes returns the same body", () => {
   const body = Buffer.from('{"a":1}');
   assert.equal(spliceJson(body, scanned(body), {}), body);
   assert.equal(spliceJson(body, scanned(body), { remove: ["zz"], set: {} }), body);
@@ -101,7 +101,7 @@ test("a nested member is replaced, appended or removed by its path", () => {
   assert.equal(nested('{"m":1,"m":2}', ["m"], "3"), '{"m":1,"m":3}');
 });
 
-test("a path that leads nowhere gives the very same body", () => {
+test("a path that does not exist returns the same body", () => {
   for (const text of [
     '{"a":{"b":1}}',
     '{"a":[{"c":1}]}',

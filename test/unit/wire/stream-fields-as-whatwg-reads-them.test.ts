@@ -11,7 +11,7 @@ function read(text: string): [event: string, data: string | undefined][] {
   return frames.map((frame) => [frame.event, frame.data]);
 }
 
-test("LF, CR LF and CR end lines, mixed as they come", () => {
+test("LF, CR LF and CR end lines in any mixture", () => {
   assert.deepEqual(read("event: a\ndata: 1\n\n"), [["a", "1"]]);
   assert.deepEqual(read("event: a\r\ndata: 1\r\n\r\n"), [["a", "1"]]);
   assert.deepEqual(read("event: a\rdata: 1\r\r"), [["a", "1"]]);
@@ -23,7 +23,7 @@ test("LF, CR LF and CR end lines, mixed as they come", () => {
   ]);
 });
 
-test("one space behind the colon is dropped, a second one stays", () => {
+test("one space after the colon is dropped, a second one is kept", () => {
   assert.deepEqual(read("data:1\n\ndata: 2\n\ndata:  3 \n\ndata:\t4\n\n"), [
     ["", "1"],
     ["", "2"],
@@ -36,7 +36,7 @@ test("several data lines are joined by a line feed", () => {
   assert.deepEqual(read("data: 1\r\ndata:\ndata\ndata: 2\n\n"), [["", "1\n\n\n2"]]);
 });
 
-test("data without a colon, or with nothing behind it, is empty data", () => {
+test("data without a colon, or with nothing after it, is empty data", () => {
   assert.deepEqual(read("data\n\ndata:\n\ndata: \n\n"), [
     ["", ""],
     ["", ""],
@@ -44,7 +44,7 @@ test("data without a colon, or with nothing behind it, is empty data", () => {
   ]);
 });
 
-test("comments, id, retry and unknown fields carry nothing; field names are exact", () => {
+test("comments, id, retry and unknown fields are ignored, and field names are exact", () => {
   assert.deepEqual(read(": keep-alive\n\nid: 1\nretry: 5\nfoo: x\ndata: 1\n\nDATA: x\n data: y\ndatax: z\n\n\n"), [
     ["", undefined],
     ["", "1"],
@@ -60,7 +60,7 @@ test("the last event field counts", () => {
   ]);
 });
 
-test("a leading byte order mark is no part of the first line; a later one is", () => {
+test("a leading byte order mark is not part of the first line, a later one is", () => {
   assert.deepEqual(read("\ufeffdata: 1\n\ndata: 2\n\n"), [
     ["", "1"],
     ["", "2"],
@@ -77,7 +77,7 @@ test("a leading byte order mark is no part of the first line; a later one is", (
   assert.deepEqual(read("\ufeff"), [["", undefined]]);
 });
 
-test("the beginning of a byte order mark that never comes is text of the first line", () => {
+test("an incomplete byte order mark is text of the first line", () => {
   for (const start of [[0xef], [0xef, 0xbb], [0xef, 0xbb, 0xbe]]) {
     const bytes = Buffer.from([...start, 0x0a, 0x0a]);
     for (const chunks of [[bytes], everyByte(bytes)]) {
@@ -86,7 +86,7 @@ test("the beginning of a byte order mark that never comes is text of the first l
   }
 });
 
-test("the end of the stream gives the last frame even when its line ends are missing", () => {
+test("the end of the stream completes the last frame even if its line ends are missing", () => {
   assert.deepEqual(read("data: 1\n\ndata: [DONE]\n"), [
     ["", "1"],
     ["", "[DONE]"],
@@ -107,7 +107,7 @@ test("row 67: text that looks like an event is only text", () => {
   assert.deepEqual(JSON.parse(frames[0]?.data ?? ""), { content });
 });
 
-test("frames that we write are read back; a line end in them is a defect of ours", () => {
+test("written frames are read back, and a line end inside them is a defect of the gateway", () => {
   assert.equal(Buffer.from(sseFrame("[DONE]")).toString(), "data: [DONE]\n\n");
   assert.equal(Buffer.from(sseFrame('{"a":"é"}', "e")).toString(), 'event: e\ndata: {"a":"é"}\n\n');
   for (const bad of ["a\nb", "a\rb"]) {

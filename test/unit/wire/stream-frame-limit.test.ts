@@ -1,10 +1,10 @@
-/** docs/failure-model.md rows 65 and C5: no upstream makes the reader hold, or search, more than one frame's limit. */
+/** docs/failure-model.md rows 65 and C5: no upstream makes the reader buffer or search more than the limit of one frame. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SSE_EVENT_BYTES_MAX, SseReader } from "../../../src/wire/sse.ts";
 import { framesOf } from "./frames.ts";
 
-test("a 40 MB line in 16 KB chunks overflows at the limit; what came before is given, nothing after", () => {
+test("a 40 MB line in 16 KB chunks overflows at the limit: earlier frames are returned, and none after it", () => {
   const reader = new SseReader();
   assert.equal(reader.push(Buffer.from("data: before\n\n")).length, 1);
   const chunk = Buffer.alloc(16_384, "a");
@@ -37,7 +37,7 @@ test("a whole event that is too large inside one chunk overflows as well", () =>
   assert.deepEqual([events.length, reader.overflowed], [1, true]);
 });
 
-test("an unfinished frame of a million one-byte chunks keeps no chunk alive", () => {
+test("an unfinished frame of a million one-byte chunks keeps no chunk in memory", () => {
   const reader = new SseReader();
   const before = process.memoryUsage();
   // Each byte is a view of 16 KB that would stay in memory if the reader kept the view: 16 GB in all.
@@ -49,7 +49,7 @@ test("an unfinished frame of a million one-byte chunks keeps no chunk alive", ()
   assert.ok(grownMb < 1_000, `grew by ${grownMb} MB`);
 });
 
-test("10 MB in 16 KB chunks under a larger limit come back whole", () => {
+test("10 MB in 16 KB chunks with a larger limit are returned in full", () => {
   const reader = new SseReader(20_000_000);
   const chunk = Buffer.alloc(16_384, "a");
   reader.push(Buffer.from("data:"));
@@ -59,7 +59,7 @@ test("10 MB in 16 KB chunks under a larger limit come back whole", () => {
   assert.equal(event?.data?.length, 640 * 16_384);
 });
 
-test("a million tiny events, comments and lone blank lines", () => {
+test("a million tiny events, comments and lone blank lines are read", () => {
   const reader = new SseReader();
   const counted = { data: 0, other: 0, rawBytes: 0 };
   const chunk = Buffer.from("data:\n\n:\n\n\ndata: x\n\n".repeat(1_000));

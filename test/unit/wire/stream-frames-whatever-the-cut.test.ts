@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 7: however the bytes are cut, the frames are the same (docs/failure-model.md row 66). */
+/** ARCHITECTURE.md promise 7: the frames are the same however the bytes are cut (docs/failure-model.md row 66). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -19,12 +19,12 @@ for (const [index, text] of STREAMS.entries()) {
   const bytes = Buffer.from(text);
   const whole = framesOf([bytes]);
 
-  test(`stream ${index}: every byte a chunk, with empty chunks between`, () => {
+  test(`stream ${index}: one chunk per byte, with empty chunks between, gives the same frames`, () => {
     assert.deepEqual(framesOf(everyByte(bytes)), whole);
     assert.deepEqual(framesOf(everyByte(bytes).flatMap((chunk) => [chunk, new Uint8Array(0)])), whole);
   });
 
-  test(`stream ${index}: every cut in two, and every cut in three`, () => {
+  test(`stream ${index}: every cut in two and in three gives the same frames`, () => {
     for (let first = 0; first <= bytes.length; first++) {
       for (let second = first; second <= bytes.length; second++) {
         assert.deepEqual(framesOf(cutAt(bytes, [first, second])), whole, `cut at ${first} and ${second}`);
@@ -33,7 +33,7 @@ for (const [index, text] of STREAMS.entries()) {
   });
 }
 
-/** Text made of what matters to the reader, and of arbitrary bytes. */
+/** Text of what matters to the reader, and of arbitrary bytes. */
 const piece = fc.oneof(
   {
     weight: 8,
@@ -44,7 +44,7 @@ const piece = fc.oneof(
 const stream = fc.oneof(
   fc.array(piece, { maxLength: 40 }).map((pieces) => Buffer.from(pieces.join(""))),
   fc.uint8Array({ maxLength: 60 }).map((bytes) => Buffer.from(bytes)),
-  // Beginnings of a byte order mark that is none.
+  // Incomplete byte order marks.
   fc
     .constantFrom([0xef], [0xef, 0x0a, 0x0a], [0xef, 0xbb, 0x0a, 0x0a], [0xef, 0xbb, 0xbe, 0x0a])
     .map((b) => Buffer.from(b)),
@@ -58,7 +58,7 @@ test("property: random cuts of random streams give the frames of the whole, and 
       const positions = cuts.map((cut) => cut % (bytes.length + 1));
       assert.deepEqual(framesOf(cutAt(bytes, positions)), whole);
       assert.deepEqual(framesOf(everyByte(bytes)), whole);
-      // The limit is met at the same frame, for any cuts.
+      // The limit is reached at the same frame for any cuts.
       const limited = framesOf([bytes], limit);
       assert.deepEqual(framesOf(cutAt(bytes, positions), limit), limited);
       assert.deepEqual(framesOf(everyByte(bytes), limit), limited);
@@ -70,15 +70,15 @@ test("property: random cuts of random streams give the frames of the whole, and 
   );
 });
 
-test("bytes are given to who knows frames by them only where a frame begins", () => {
+test("bytes are handed over unread only if the previous frame is complete", () => {
   const frame = "event: a\ndata: 1\n\n";
   for (let cut = 0; cut <= frame.length; cut++) {
     const reader = new SseReader();
     const between = () => reader.between;
     reader.feed(Buffer.from(frame));
-    assert.equal(between(), undefined, "none was given yet");
+    assert.equal(between(), undefined, "no frame was read yet");
     assert.ok(reader.next());
-    assert.equal(between(), undefined, "nothing is left");
+    assert.equal(between(), undefined, "nothing is buffered");
     assert.equal(reader.next(), undefined);
     reader.feed(Buffer.from(frame.slice(0, cut)));
     assert.equal(between()?.length, cut || undefined);

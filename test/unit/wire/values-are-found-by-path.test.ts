@@ -1,4 +1,4 @@
-/** Looking into JSON without parsing it: what is found is what JSON.parse would find. */
+/** Reading values in JSON without parsing it: the result is what JSON.parse would find. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -23,7 +23,7 @@ function found(text: string, path: readonly string[]): string | undefined {
   return span && body.subarray(span.start, span.end).toString();
 }
 
-test("a path leads to a value, the empty one to the top, and others nowhere", () => {
+test("a path leads to a value, the empty path to the top level, and an unknown path nowhere", () => {
   const text = ' {"a" : {"b" :[1, 2 ] , "b\\u0063":"}"} , "é":1.0 } ';
   assert.equal(found(text, []), text.trim());
   assert.equal(found(text, ["a", "b"]), "[1, 2 ]");
@@ -33,7 +33,7 @@ test("a path leads to a value, the empty one to the top, and others nowhere", ()
   assert.equal(found('{"a":1,"a":2}', ["a"]), "2");
 });
 
-test("only a whole array has elements", () => {
+test("only a complete array has elements", () => {
   const spans = (text: string) => [...elementSpans(Buffer.from(text))].map(({ start, end }) => text.slice(start, end));
   assert.deepEqual(spans("[]"), []);
   assert.deepEqual(spans(" [ ]"), []);
@@ -55,26 +55,28 @@ test("property: elements and members are those of JSON.parse", () => {
   );
 });
 
-/** Strings around the length from which a string's end is searched, most of them full of what a search could trip on. */
+/**
+ * Strings around the length from which a string's end is searched, most of them full of characters that could mislead a search.
+ */
 const tricky = fc
   .array(fc.constantFrom("\\", '"', "a", "\\\\", '\\"', "{", "]", "é", "x".repeat(30)), { maxLength: 40 })
   .map((pieces) => pieces.join(""));
 
-/** The names of an object, or of the objects of an array, in order, with those below them. */
+/** The names of an object, or of the objects of an array, in order, including nested ones. */
 function namesOf(value: unknown, at = ""): string[] {
   if (Array.isArray(value)) return value.flatMap((element) => namesOf(element, at));
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => [`${at}/${name}`, ...namesOf(inner, `${at}/${name}`)]);
 }
 
-/** A value of tricky strings; what is written is what JSON.parse should find. */
+/** A value of tricky strings; the written names are those that JSON.parse should find. */
 const written = fc.letrec((tie) => ({
   any: fc.oneof({ maxDepth: 3 }, tricky, fc.integer(), fc.array(tie("any"), { maxLength: 3 }), tie("object")),
   object: fc.dictionary(tricky, tie("any"), { maxKeys: 4 }),
 }));
 
-// Held against what was written, since V8's JSON.parse misreads some escaped names (nodejs/node#63785).
-test("property: names and members are those that were written, whatever the strings between them hold", () => {
+// Compared with what was written, since V8's JSON.parse misreads some escaped names (nodejs/node#63785).
+test("property: names and members are those that were written, whatever the strings between them contain", () => {
   fc.assert(
     fc.property(written.object, fc.nat(2), (object, indent) => {
       const body = Buffer.from(JSON.stringify(object, null, indent));
@@ -98,7 +100,7 @@ test("property: names and members are those that were written, whatever the stri
 const FATES = ["goes", "stays", { under: "" }] as const;
 const fateOf = (name: string) => FATES[name.length % 3] as (typeof FATES)[number];
 
-/** What is left of a value, without looking at bytes. */
+/** The rest of a value after a removal, computed without looking at bytes. */
 function leftOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(leftOf);
   if (typeof value !== "object" || value === null) return value;
@@ -106,7 +108,7 @@ function leftOf(value: unknown): unknown {
   return Object.fromEntries(kept.map(([name, inner]) => [name, fateOf(name) === "stays" ? inner : leftOf(inner)]));
 }
 
-test("property: members that go leave all others as they were written", () => {
+test("property: removing members leaves all others as they were written", () => {
   fc.assert(
     fc.property(written.any, fc.nat(2), (value, indent) => {
       const body = Buffer.from(JSON.stringify(value, null, indent));
@@ -114,7 +116,7 @@ test("property: members that go leave all others as they were written", () => {
       const expected = leftOf(value);
       if (indent === 0) assert.equal(left.toString(), JSON.stringify(expected));
       const again = withoutMembers(left, "", fateOf);
-      assert.equal(again, left, "nothing is left that goes");
+      assert.equal(again, left, "nothing is left to remove");
       const names: string[] = [];
       visitNames(left, 0, "", (name, _plain, _again, at) => {
         names.push(`${at}/${name}`);
@@ -126,7 +128,7 @@ test("property: members that go leave all others as they were written", () => {
   );
 });
 
-test("a member that goes takes one comma with it, and nothing else", () => {
+test("a removed member takes exactly one comma with it", () => {
   const left = (text: string) => withoutMembers(Buffer.from(text), "", fateOf).toString();
   assert.equal(left('{ "abc" : 1 , "a" : 2 }'), '{ "a" : 2 }');
   assert.equal(left('{ "a" : 1 , "abc" : 2 }'), '{ "a" : 1 }');
@@ -134,7 +136,7 @@ test("a member that goes takes one comma with it, and nothing else", () => {
   assert.equal(left(' [ { "abc":1 } , [ {"\\u0061bc":1,"a":{"abc":1}} ] ]'), ' [ { } , [ {"a":{"abc":1}} ] ]');
 });
 
-test("a name is told of as escaped, and as standing in its object again", () => {
+test("a name is reported with whether it is escaped and whether it is repeated in its object", () => {
   const told: unknown[] = [];
   visitNames(Buffer.from('[{"a":1,"\\u0061":2,"é":{"a":0}},{"a":3}]'), 0, true, (name, plain, again) => {
     told.push([name, plain, again]);
@@ -148,7 +150,7 @@ test("a name is told of as escaped, and as standing in its object again", () => 
   ]);
 });
 
-test("a string full of escapes costs no more than its bytes", () => {
+test("reading a string full of escapes takes time linear in its bytes", () => {
   const costOf = (text: string) => {
     const body = Buffer.from(`{"a":"${text}"}`);
     const before = process.cpuUsage();
@@ -162,7 +164,7 @@ test("a string full of escapes costs no more than its bytes", () => {
   }
 });
 
-test("a splice takes bytes as it takes text", () => {
+test("a splice accepts bytes as well as text", () => {
   const body = Buffer.from('{"a":1, "b":2}');
   const scan = scanJson(body);
   assert.ok(!isJsonFault(scan));
@@ -170,7 +172,7 @@ test("a splice takes bytes as it takes text", () => {
   assert.equal(Buffer.from(bytes).toString(), '{"a":1, "b":"é","c":"ü","d":3}');
 });
 
-/** Numbers that a double does not hold, or not as they are written. */
+/** Numbers that a double cannot represent, or not as they are written. */
 const LONG_NUMBERS = [
   "9007199254740993",
   "-12345678901234567890",
@@ -182,7 +184,7 @@ const LONG_NUMBERS = [
 ];
 
 for (const number of LONG_NUMBERS) {
-  test(`a number of ${number.length} characters is whole wherever it is: ${number.slice(0, 24)}`, async () => {
+  test(`a number of ${number.length} characters is kept exactly wherever it is: ${number.slice(0, 24)}`, async () => {
     const text = `{"n":${number},"o":{"n":${number},"m":1},"a":[${number},2]}`;
     const body = Buffer.from(text);
     const scan = scanJson(body);
@@ -194,7 +196,7 @@ for (const number of LONG_NUMBERS) {
     const array = Buffer.from(found(text, ["a"]) as string);
     assert.deepEqual(spans(elementSpans(array), array), [number, "2"]);
     assert.equal(spans(memberSpans(body), body)[0], number);
-    // Who changes its neighbour sends it as it came.
+    // A change of a neighbouring member sends the number unchanged.
     assert.equal(String(spliceJson(body, scan, { remove: ["o"] })), `{"n":${number},"a":[${number},2]}`);
     assert.equal(String(spliceNested(body, ["o", "m"], "3")), text.replace('"m":1', '"m":3'));
     const parsed = JSON.parse(text);

@@ -1,4 +1,7 @@
-/** docs/translation-rules.md rule 38: what was sealed here is known however its letters are written, and a body of escapes takes no longer. */
+/**
+ * docs/translation-rules.md rule 38: a value that the gateway sealed is recognised however its letters are escaped, and a body
+ * full of escapes takes no longer.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -6,7 +9,7 @@ import { holdsMatch, holdsText } from "../../../src/wire/json.ts";
 
 const WORDS = "gw1.";
 
-/** A letter as it is, or as one of its escapes. */
+/** A letter, or one of its escapes. */
 const written = (letter: string) =>
   fc.constantFrom(
     letter,
@@ -16,7 +19,7 @@ const written = (letter: string) =>
     ],
   );
 
-test("the words are found where JSON.parse finds them, and nowhere else", () => {
+test("the words are found exactly where JSON.parse finds them", () => {
   const piece = fc.oneof(
     ...[..."gw1.ax"].map(written),
     fc.constantFrom("\\\\", '\\"', "\\n", "\\u0416", "\\\\u0067", "\u00e9", "\\u00e9"),
@@ -30,7 +33,7 @@ test("the words are found where JSON.parse finds them, and nowhere else", () => 
   );
 });
 
-test("a match is found wherever it stands, between two pieces too, and not where there is none", () => {
+test("a match is found at every position, also across two pieces, and nowhere else", () => {
   const longest = `"${"x".repeat(63)}`;
   const words = new RegExp(`"file_id|${longest}`);
   const around = 65_536;

@@ -1,6 +1,6 @@
 /**
- * A connection that the parent has handed to a worker and that the worker sends back. Where the worker was the last one,
- * node:cluster has nobody to hand it to, and keeps it open: it must be closed, which it is when it is said to be taken.
+ * A connection that the parent has handed to a worker and that the worker sends back. If it was the last worker, node:cluster
+ * has no other one for the connection and keeps it open. The parent marks it as accepted, so that it is closed.
  */
 import assert from "node:assert/strict";
 import cluster from "node:cluster";
@@ -8,7 +8,9 @@ import { EventEmitter } from "node:events";
 import test, { type TestContext } from "node:test";
 import { forkWorker } from "../../../src/workers/handed-over.ts";
 
-/** A worker that was handed a connection; what node:cluster hears when it closes, and then sends the connection back. */
+/**
+ * A worker that gets a connection, closes, and then sends the connection back. @returns the message as node:cluster sees it.
+ */
 function sentBack(t: TestContext, othersServe: { atClose: boolean; atReturn: boolean }): { accepted?: boolean } {
   const child = Object.assign(new EventEmitter(), { send: () => true });
   const { mock } = t.mock.method(cluster, "fork", () => ({ process: child, on() {} }));
@@ -24,11 +26,11 @@ function sentBack(t: TestContext, othersServe: { atClose: boolean; atReturn: boo
   return back;
 }
 
-test("a connection that the last worker sends back is closed, though another one serves by then", (t) => {
+test("a connection that the last worker sends back is closed, even if another worker serves by then", (t) => {
   assert.equal(sentBack(t, { atClose: false, atReturn: true }).accepted, true);
-  assert.equal(sentBack(t, { atClose: true, atReturn: false }).accepted, true, "the other one has left meanwhile");
+  assert.equal(sentBack(t, { atClose: true, atReturn: false }).accepted, true, "the other worker has ended meanwhile");
 });
 
-test("a connection that one of several workers sends back goes to another one", (t) => {
+test("a connection that one of several workers sends back is handed to another one", (t) => {
   assert.equal(sentBack(t, { atClose: true, atReturn: true }).accepted, false);
 });

@@ -1,4 +1,4 @@
-/** What a worker is told while it opens its store, or begins to listen, is done as if it had come a moment later. */
+/** Messages that reach a worker while it opens its store or its listener are handled when that is done. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -8,13 +8,13 @@ import type { FromWorker, ToWorker } from "../../../src/workers/messages.ts";
 
 const LISTEN: Address = { kind: "tcp", host: "127.0.0.1", port: 1 };
 
-/** A worker whose store and listener are open when the test says so. */
+/** A worker whose store and listener are opened by the test. */
 function startingWorker() {
   const prepared = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<Address>();
   const exited = Promise.withResolvers<number>();
   const told: FromWorker[] = [];
-  /** What its gateway was asked for, in order. */
+  /** The calls of its gateway, in order. */
   const asked: string[] = [];
   const gateway: LifeGateway = {
     configure: ({ generation }) => void asked.push(`configure ${generation}`),
@@ -36,7 +36,7 @@ function startingWorker() {
   return { life, prepared, opened, exited: exited.promise, told, asked };
 }
 
-test("a configuration that comes while the store is being opened is in force once it says that it is prepared", async () => {
+test("a configuration that arrives while the store is opened is in force when the worker reports that it is prepared", async () => {
   const { life, prepared, told, asked } = startingWorker();
   life.hear({ kind: "reload", generation: 2 } as ToWorker);
   assert.deepEqual(asked, []);
@@ -46,14 +46,14 @@ test("a configuration that comes while the store is being opened is in force onc
   assert.deepEqual(asked, ["configure 2"]);
 });
 
-test("told to drain while it begins to listen, it drains those whom it has let in by then", async () => {
+test("a worker that must drain while it opens its listener drains the clients accepted by then", async () => {
   const { life, prepared, opened, exited, asked } = startingWorker();
   prepared.resolve();
   await turn();
   life.hear({ kind: "open" });
   life.hear({ kind: "stop", how: "drain" });
   await turn();
-  assert.deepEqual(asked, [], "clients may come before it knows that it listens");
+  assert.deepEqual(asked, [], "clients may connect before the worker knows that it listens");
   opened.resolve(LISTEN);
   assert.equal(await exited, 0);
   assert.deepEqual(asked, ["drain"]);

@@ -1,10 +1,10 @@
-/** How a worker ends that cannot go on, or cannot close what it has: its parent learns of it, and no process stays behind. */
+/** How a worker ends that cannot continue, or cannot close its parts: the parent is notified, and no process is left behind. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type LifeGateway, WorkerLife } from "../../../src/workers/life.ts";
 import type { FromWorker, ToWorker } from "../../../src/workers/messages.ts";
 
-/** What a worker says on its way to the end, and with which code it exits. */
+/** The messages of a worker until it ends, and its exit code. */
 async function endOf(
   gateway: Partial<LifeGateway>,
   opens: boolean,
@@ -48,24 +48,24 @@ const fails = async (): Promise<never> => {
 
 for (const [name, gateway, opens] of [
   ["a drain", { drain: fails }, true],
-  ["a close before it serves", { close: fails }, false],
-  ["its last figures", { figures: fails }, true],
+  ["closing before it serves", { close: fails }, false],
+  ["reading its last figures", { figures: fails }, true],
 ] as const) {
-  test(`${name} that fails is told, and the worker ends with 1`, async () => {
+  test(`a worker reports that ${name} failed and exits with 1`, async () => {
     const { told, code } = await endOf(gateway, opens);
     assert.equal(code, 1);
     assert.deepEqual(told.at(-1), { kind: "failed", reason: "EIO: a part could not be closed" });
   });
 }
 
-test("a defect while it serves: what runs is drained, and it ends with 1", { timeout: 10_000 }, async () => {
+test("a worker with a defect while it serves drains its requests and exits with 1", { timeout: 10_000 }, async () => {
   const asked: string[] = [];
   const drain = async () => void asked.push("drain");
   const { code } = await endOf({ drain }, true, (life) => life.defect(new Error("a defect")));
   assert.deepEqual([asked, code], [["drain"], 1]);
 });
 
-test("a configuration that it cannot take: it says so, goes on by no older one, and ends with 1", {
+test("a worker that cannot apply a configuration reports it, does not continue with the old one, and exits with 1", {
   timeout: 10_000,
 }, async () => {
   const fault = new Error("no such file");
@@ -80,7 +80,7 @@ test("a configuration that it cannot take: it says so, goes on by no older one, 
   assert.ok(!told.some(({ kind }) => kind === "configured"));
 });
 
-test("a drain that succeeds ends it with 0", async () => {
+test("a worker exits with 0 after a successful drain", async () => {
   const { told, code } = await endOf({}, true);
   assert.equal(code, 0);
   assert.equal(told.at(-1)?.kind, "metrics");

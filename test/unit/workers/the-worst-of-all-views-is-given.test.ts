@@ -1,4 +1,4 @@
-/** What an operator who asks the parent sees of an upstream that several workers judge, each for itself. */
+/** What the parent reports of an upstream that several workers judge independently. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { UpstreamState } from "../../../src/console/routes/upstreams.ts";
@@ -12,7 +12,7 @@ const east = (changes: Partial<UpstreamState> = {}): UpstreamState => ({
 
 const STANDINGS = ["healthy", "probe", "ejected"] as const;
 
-test("of how it stands and why the worst is given, whichever worker tells it", () => {
+test("the worst standing and its reason are reported, whichever worker has them", () => {
   for (const [worse, standing] of STANDINGS.entries()) {
     for (const better of STANDINGS.slice(0, worse)) {
       const [bad, good] = [east({ standing, reason: `${standing} here`, restMs: 700 }), east({ standing: better })];
@@ -28,13 +28,13 @@ test("of how it stands and why the worst is given, whichever worker tells it", (
   }
 });
 
-test("of a model's rest the longest is given, whichever worker tells it", () => {
+test("the longest wait of a model is reported, whichever worker has it", () => {
   const views = [50, 900, 7].map((ms) => [east({ limitedModels: new Map([["big", ms]]) })]);
   for (const reports of [views, views.toReversed()])
     assert.deepEqual([...(upstreamsOfAll(reports)[0]?.limitedModels ?? [])], [["big", 900]]);
 });
 
-test("counts are added up, and of a rest the longest is given", () => {
+test("counts are added up, and the longest wait is reported", () => {
   const west = east({ name: "west" });
   const reports = [
     [east({ limitedModels: new Map([["big", 50]]), outcomes: { ok: 3, timeout: 1 } }), west],
