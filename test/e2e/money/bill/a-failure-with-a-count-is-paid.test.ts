@@ -1,7 +1,7 @@
 /**
- * Promise 3: a reply that its upstream breaks off with an error, and with the count of what it has used, is owed by that
- * count: what failed is billed all the same (https://github.com/envoyproxy/ai-gateway/pull/2184). Charged before: the few
- * words that were shown.
+ * Promise 3: if an upstream breaks a reply off with an error and reports what it has used, that count is charged,
+ * because vendors bill failed requests too (https://github.com/envoyproxy/ai-gateway/pull/2184). Before this, only the
+ * few words that had been shown were charged.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -32,7 +32,7 @@ const response = (status: string, members: object) => ({
 });
 const message = { type: "message", id: "msg_1", role: "assistant", status: "in_progress", content: [] };
 
-/** 1,000 tokens in and 5,000 out, of which one was shown. */
+/** 1,000 input tokens and 5,000 output tokens, one of which was shown. */
 const FAILED: Readonly<Partial<Record<Protocol, readonly ReturnType<typeof frame>[]>>> = {
   chat: [
     frame(chunk({ choices: choice({ role: "assistant", content: "Hello" }) })),
@@ -65,7 +65,7 @@ const FAILED: Readonly<Partial<Record<Protocol, readonly ReturnType<typeof frame
 
 for (const upstream of ["chat", "responses"] as const) {
   for (const client of ["chat", "messages", "responses"] as const) {
-    test(`${client} on ${upstream}: what broke off with a count is charged by it`, async () => {
+    test(`${client} on ${upstream}: a broken-off stream with a count is charged by that count`, async () => {
       const account = await here.account();
       here.simulator.program({ frames: FAILED[upstream] ?? [] });
       const { text } = await asked(here, client, account, limited(client, upstream, 8_000, { stream: true }));
@@ -84,7 +84,7 @@ const LATE = [
 ];
 
 for (const client of ["chat", "messages", "responses"] as const) {
-  test(`${client} on chat: a count that follows the failure is charged`, async () => {
+  test(`${client} on chat: a count that follows the error is charged`, async () => {
     const account = await here.account();
     here.simulator.program({ frames: LATE });
     const { text } = await asked(here, client, account, limited(client, "chat", 8_000, { stream: true }));
@@ -94,12 +94,12 @@ for (const client of ["chat", "messages", "responses"] as const) {
   });
 }
 
-/** An event that no gateway holds: what probabilities of many choices come to. */
+/** An event that is too large for the gateway to buffer, as log probabilities of many choices can be. */
 const HUGE = { choices: choice({ content: "Hello" }), logprobs: "x".repeat(5 * 1024 * 1024) };
 
 for (const stream of [true, false]) {
   const what = stream ? "a first event" : "a whole reply";
-  test(`${what} that is too large is absorbed within 0.50 a day, then charged, and is nobody's failure`, async () => {
+  test(`${what} that is too large is absorbed up to 0.50 a day, then charged, and does not count as an upstream failure`, async () => {
     const account = await here.account({ usd: "5" });
     const body = chunk({ ...HUGE, pad: "x".repeat(stream ? 0 : 32 * 1024 * 1024) });
     here.simulator.program(stream ? { frames: [frame(body)] } : { body }, { times: 10 });
@@ -112,7 +112,7 @@ for (const stream of [true, false]) {
     }
     assert.equal(here.simulator.requests.length - before, times, "asked again, it would cost again");
     const lines = await usageLines(here, account);
-    // 0.12 USD and its input each: four fit.
+    // Each costs 0.12 USD plus its input, so four fit into the allowance.
     assert.deepEqual(lines.map(({ kind }) => kind).sort(), [
       "absorbed",
       "absorbed",
@@ -131,7 +131,7 @@ for (const stream of [true, false]) {
   });
 }
 
-test("arguments too deep to be carried over are paid like an answer too large, and eject no upstream", async () => {
+test("tool arguments nested too deeply to translate are charged like a reply that is too large, and do not eject the upstream", async () => {
   const account = await here.account({ usd: "5" });
   const input = JSON.parse(`${'{"a":'.repeat(300)}1${"}".repeat(300)}`);
   const body = {
@@ -149,14 +149,14 @@ test("arguments too deep to be carried over are paid like an answer too large, a
   }
   assert.equal(here.simulator.requests.length - before, times);
   const lines = await usageLines(here, account);
-  // 0.0825 USD each, by the upstream's count: six fit into the allowance.
+  // Each costs 0.0825 USD by the upstream's count, so six fit into the allowance.
   const kinds = lines.map(({ kind, amount }) => `${kind} ${formatUsd(amount)}`).sort();
   assert.deepEqual(kinds, [...Array(6).fill("absorbed 0.0825"), "usage 0.0825"]);
   here.simulator.clearPrograms();
   await asked(here, "chat", account, limited("chat", "messages", 8_000));
 });
 
-/** One absorbed line for each try, by the upstream's count. */
+/** One absorbed line per attempt, by the upstream's count. */
 async function assertAbsorbed(account: TestAccount, tries: number): Promise<void> {
   await assertAtRest(here, account);
   const lines = await usageLines(here, account);
@@ -171,7 +171,7 @@ async function assertAbsorbed(account: TestAccount, tries: number): Promise<void
   }
 }
 
-/** The same counts in a whole reply that is no answer. */
+/** The same counts in a whole reply that reports a failure. */
 const WHOLE: Readonly<Record<Protocol, Fields>> = {
   chat: { ...chunk({ choices: [], error }), usage: { prompt_tokens: 1_000, completion_tokens: 5_000 } },
   messages: { type: "error", error: { type: "api_error" }, usage: { input_tokens: 1_000, output_tokens: 5_000 } },
@@ -179,7 +179,7 @@ const WHOLE: Readonly<Record<Protocol, Fields>> = {
 };
 
 for (const [client, upstream] of DIRECTIONS) {
-  test(`${client} on ${upstream}: a whole reply that failed with a count costs its client nothing and is absorbed`, async () => {
+  test(`${client} on ${upstream}: a whole reply that failed with a count is absorbed and not charged`, async () => {
     const account = await here.account();
     here.simulator.program({ body: WHOLE[upstream] }, { times: 10 });
     const before = here.simulator.requests.length;
@@ -193,7 +193,7 @@ const used = { input_tokens: 1_000, output_tokens: 5_000 };
 const begun = { message: { ...message, model: "m", usage: { input_tokens: 1_000, output_tokens: 1 } } };
 const greeted = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hello" } };
 
-/** Errors that are a frame of their own, with the count beside them. */
+/** Errors that are an event of their own, with the count in the same event. */
 const ERRORS = {
   messages: frame({ type: "error", error: { type: "api_error", message: "" }, usage: used }),
   responses: frame({ type: "error", code: "server_error", message: "", sequence_number: 3, usage: used }),
@@ -207,7 +207,7 @@ const GREETINGS: Readonly<Partial<Record<Protocol, readonly ReturnType<typeof fr
 for (const [client, upstream] of DIRECTIONS) {
   const greeting = GREETINGS[upstream];
   if (greeting) {
-    test(`${client} on ${upstream}: what an error event counts is charged`, async () => {
+    test(`${client} on ${upstream}: the count in an error event is charged`, async () => {
       const account = await here.account();
       here.simulator.program({ frames: [...greeting, ERRORS[upstream]] });
       await asked(here, client, account, limited(client, upstream, 8_000, { stream: true }));
@@ -221,7 +221,7 @@ for (const [client, upstream] of DIRECTIONS) {
     ["a failure", upstream === "responses" ? FAILED.responses?.at(-1) : undefined],
   ] as const) {
     if (!first) continue;
-    test(`${client} on ${upstream}: a stream that begins with ${what} and a count costs its client nothing and is absorbed`, async () => {
+    test(`${client} on ${upstream}: a stream that begins with ${what} and a count is absorbed and not charged`, async () => {
       const account = await here.account();
       here.simulator.program({ frames: [first] }, { times: 10 });
       const before = here.simulator.requests.length;
@@ -232,7 +232,7 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 }
 
-/** The last event of each protocol, with more names than a gateway reads. */
+/** The last event of each protocol, with more member names than the gateway parses. */
 const names = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`name${at}`, 0]));
 const UNREAD = {
   chat: chunk({ choices: choice({}, "stop"), ...counted, unheard_of: names }),
@@ -241,7 +241,7 @@ const UNREAD = {
 };
 
 for (const [client, upstream] of DIRECTIONS) {
-  test(`${client} on ${upstream}: what a last event counts that is not read is charged`, async () => {
+  test(`${client} on ${upstream}: the count of a last event that is too large to parse is charged`, async () => {
     const account = await here.account();
     const greeting = GREETINGS[upstream] ?? FAILED.chat?.slice(0, 1) ?? [];
     here.simulator.program({ frames: [...greeting, frame(UNREAD[upstream])] });
@@ -252,7 +252,7 @@ for (const [client, upstream] of DIRECTIONS) {
   });
 }
 
-test("a stream that begins with an error and counts nothing is on nobody's bill", async () => {
+test("a stream that begins with an error and has no count is neither charged nor absorbed", async () => {
   const account = await here.account();
   for (const usage of [undefined, { input_tokens: 0, output_tokens: 0 }]) {
     here.simulator.program({ frames: [frame({ type: "error", error: { type: "api_error" }, usage })] }, { times: 2 });

@@ -1,6 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3: a stream that its upstream ends as failed, with a final count, costs its client that count and not an
- * estimate above it, in all nine directions; never more than its hold, of which the rest is absorbed.
+ * ARCHITECTURE.md promise 3: if the upstream ends a stream as failed and sends a final count, the client is charged
+ * that count and not a higher estimate, in all nine directions. It is never charged more than its hold; the rest is
+ * absorbed.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -23,7 +24,7 @@ const frame = (payload: Fields): Frame => ({
   ...(typeof payload.type === "string" ? { event: payload.type } : {}),
 });
 
-/** About 4 times as many tokens by the estimate as the upstream counts. */
+/** The estimate for this text is about 4 times the tokens that the upstream counts. */
 const DENSE = "नमस्ते दुनिया यह एक परीक्षण है ".repeat(20);
 const CHAT_USAGE = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 };
 const USAGE = { input_tokens: 1_000, output_tokens: 100 };
@@ -54,16 +55,20 @@ const opened = [
 ];
 const responseUsage = { ...USAGE, total_tokens: 1_100 };
 
-/** Ends of streams that failed, with the count in each of the places where servers put it. */
+/** Ends of failed streams, with the count in each of the places where servers put it. */
 const ENDS: Readonly<Record<Protocol, Readonly<Record<string, readonly Frame[]>>>> = {
   chat: {
-    "a word for the failure, then the count": [
+    "a stop reason for the failure, then the count": [
       said,
       chunk({ choices: choice({}, "abort") }),
       chunk({ usage: CHAT_USAGE }),
       done,
     ],
-    "a word and the count in one chunk": [said, chunk({ choices: choice({}, "abort"), usage: CHAT_USAGE }), done],
+    "a stop reason and the count in one chunk": [
+      said,
+      chunk({ choices: choice({}, "abort"), usage: CHAT_USAGE }),
+      done,
+    ],
     "no marker": [said, chunk({ choices: choice({}, "abort") }), chunk({ usage: CHAT_USAGE })],
     "an error": [said, chunk({ error: ERROR, usage: CHAT_USAGE })],
   },
@@ -98,7 +103,7 @@ const ENDS: Readonly<Record<Protocol, Readonly<Record<string, readonly Frame[]>>
 
 for (const [client, upstream] of DIRECTIONS) {
   for (const [what, frames] of Object.entries(ENDS[upstream])) {
-    test(`${client} on ${upstream}: ${what} costs what was counted, though more went by`, async () => {
+    test(`${client} on ${upstream}: ${what}: the count is charged although the text is estimated higher`, async () => {
       const account = await here.account();
       here.simulator.program({ frames });
       const { text } = await asked(here, client, account, limited(client, upstream, 8_000, { stream: true }));
@@ -112,7 +117,7 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 }
 
-test("a count from before the failure is no last word: what went by after it is estimated", async () => {
+test("a count sent before the failure is not final: the text after it is estimated", async () => {
   const account = await here.account();
   const early = chunk({ choices: choice({ role: "assistant", content: "Hello" }), usage: CHAT_USAGE });
   here.simulator.program({ frames: [early, said, chunk({ error: ERROR })] });
@@ -123,7 +128,7 @@ test("a count from before the failure is no last word: what went by after it is 
 });
 
 for (const [upstream, ends] of Object.entries(ENDS)) {
-  test(`${upstream}: of a failure that counts more than was held the client pays its hold, and the rest is absorbed`, async () => {
+  test(`${upstream}: if a failed stream counts more than the hold, the client is charged the hold and the rest is absorbed`, async () => {
     for (const frames of Object.values(ends)) {
       const account = await here.account();
       here.simulator.program({ frames });

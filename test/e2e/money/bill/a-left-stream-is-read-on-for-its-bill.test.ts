@@ -1,7 +1,8 @@
 /**
- * What becomes of the upstream when the client leaves (docs/decisions/what-leaving-costs.md): it is read on for its own
- * count as long as that costs less than what may have been hidden; with `on_client_gone: drain` to its end. Neither goes on
- * beyond what was set aside, and neither keeps the account from its next request. Row D2 of docs/failure-model.md.
+ * What happens to the upstream when the client disconnects (docs/decisions/what-leaving-costs.md): the gateway keeps
+ * reading until the upstream's count comes, as long as reading costs less than the hidden tokens that are in doubt.
+ * With `on_client_gone: drain` it reads to the end. In both cases reading stops at the hold, and does not delay the
+ * account's next request. Row D2 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,14 +15,14 @@ import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protoc
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { card, sell } from "../cards/house.ts";
 
-/** How often a stream that is read on is looked at. */
+/** How often the gateway checks a stream that it keeps reading. */
 const LOOK_MS = 250;
-/** What may be hidden in a second, before anything has been seen of the model (src/settle/observed.ts). */
+/** Hidden tokens assumed per second for a model that has not been observed yet (src/settle/observed.ts). */
 const HIDDEN_PER_S = 150;
 const GRACE_MS = 10_000;
 const SEARCH_PRICES = { web_search: "0.01", web_search_options: "0.01" };
 const SEARCH_NANO = 10_000_000n;
-/** How long an upstream is read after a stop string (src/request/relay.ts). */
+/** How long the upstream is read after a stop string (src/request/relay.ts). */
 const DRAIN_MS = 10_000;
 
 function chunk(delta: object, more: object = {}): string {
@@ -43,9 +44,9 @@ interface Scene {
   readonly here: GatewayHere;
   readonly clock: HandClock;
   readonly account: TestAccount;
-  /** The upstream's side of the streams, in their order. */
+  /** The upstream's responses, in the order of the streams. */
   upstream(): Promise<ServerResponse>;
-  /** Asks for a stream. @returns reads so many pieces of it, and leaves. */
+  /** Starts a stream. @returns functions to read its next chunk and to disconnect. */
   stream(fields?: Fields): Promise<{ read(): Promise<void>; leave(): void; readonly id: string }>;
 }
 
@@ -117,12 +118,12 @@ async function scene(
   };
 }
 
-/** The gateway has begun to read on. */
+/** Resolves when the gateway has begun to read for a disconnected client. */
 function readingOn({ clock }: Scene): Promise<void> {
   return clock.timerOf(LOOK_MS);
 }
 
-/** A stream that was silent for so long before its first word, and whose client leaves after that. */
+/** A stream that is silent for this long before its first word, and whose client disconnects after the word. */
 async function leftAfter(one: Scene, silentMs: number): Promise<{ upstream: ServerResponse; id: string }> {
   const stream = await one.stream();
   const upstream = await one.upstream();
@@ -141,7 +142,7 @@ async function theLine({ here, account }: Scene) {
   return { line, memo: memoOf(line) };
 }
 
-test("the count that comes while it is read on is what the client pays, even beyond its hold", async (t) => {
+test("a count that comes after the client disconnected is charged, even above the hold", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 5_000);
   await readingOn(one);
@@ -154,7 +155,7 @@ test("the count that comes while it is read on is what the client pays, even bey
   assert.ok(line && line.amount > BigInt(memo.hold as string));
 });
 
-test("behind a long silence it is read on for ten seconds, then what may have been hidden is charged", async (t) => {
+test("after a long silence the upstream is read for ten more seconds, then the tokens that may have been hidden are charged", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 31_000);
   await readingOn(one);
@@ -162,26 +163,27 @@ test("behind a long silence it is read on for ten seconds, then what may have be
   one.clock.advance(GRACE_MS);
   await closed;
   const { memo } = await theLine(one);
-  // The first second is the network's; the ten after the leaving are ours.
+  // The first second counts as network delay. The ten seconds after the disconnect were the gateway's choice, and are
+  // not charged.
   assert.deepEqual([memo.counted, memo.output], ["estimate", 1 + 30 * HIDDEN_PER_S]);
 });
 
-test("a running count that comes while it is read on holds what was hidden before", async (t) => {
+test("a running count that comes after the client disconnected replaces the estimate of hidden tokens", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 31_000);
   await readingOn(one);
-  // It breaks off after that, so there is no final count.
+  // The stream breaks off after that, so there is no final count.
   upstream.end(chunk({ content: "more" }, { usage: { prompt_tokens: 11, completion_tokens: 900, total_tokens: 911 } }));
   const { memo } = await theLine(one);
   assert.deepEqual([memo.counted, memo.output], ["estimate", 900]);
 });
 
-test("what is shown meanwhile may not cost more than what is in doubt", async (t) => {
+test("reading stops when the text shown after the disconnect costs more than the hidden tokens in doubt", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 3_000);
   await readingOn(one);
   const closed = once(upstream, "close");
-  // Two seconds of silence and half a second are in doubt: 375 tokens.
+  // Two seconds of silence and half a second more are in doubt: 375 tokens.
   upstream.write(chunk({ content: "more ".repeat(290) }));
   await Promise.resolve();
   upstream.write(chunk({ content: "more ".repeat(20) }));
@@ -191,9 +193,10 @@ test("what is shown meanwhile may not cost more than what is in doubt", async (t
   assert.ok((memo.output as number) >= 1 + 2 * HIDDEN_PER_S + 363, `${memo.output}`);
 });
 
-test("a stop string of ours is no cheaper than leaving: what may have been hidden before it is charged", async (t) => {
+test("a stop string that the gateway finds is charged like a disconnect: tokens that may have been hidden before it are charged", async (t) => {
   const one = await scene(t);
-  // Responses has no stop strings, so they are found here, and the upstream is heard for its count for ten seconds.
+  // Responses has no stop strings, so the gateway looks for them and then reads for the upstream's count for ten
+  // seconds.
   const reply = await ask(one.here, "chat", one.account.key, {
     model: "responses-1",
     stream: true,
@@ -217,7 +220,7 @@ test("a stop string of ours is no cheaper than leaving: what may have been hidde
   assert.ok(hidden >= 1 && hidden <= 4, `${memo.output}`);
 });
 
-/** A response that searches so often and says what it has found. */
+/** A response that makes this many searches and reports what it has found. */
 const searching = (searches: number) => {
   const call = { type: "web_search_call", status: "completed", action: { type: "search", query: "q" } };
   const calls = Array.from({ length: searches }, (_, output_index) =>
@@ -226,7 +229,7 @@ const searching = (searches: number) => {
   return calls.join("") + event({ type: "response.output_text.delta", output_index: searches, delta: "found it END" });
 };
 
-test("searches that have gone by are charged to a client that leaves before they are counted, beyond its hold", async (t) => {
+test("searches already made are charged, even above the hold, to a client that disconnects before they are counted", async (t) => {
   const one = await scene(t);
   const leaving = new AbortController();
   const fields = { model: "responses-1", stream: true, max_output_tokens: 16, tools: [{ type: "web_search" }] };
@@ -247,7 +250,7 @@ test("searches that have gone by are charged to a client that leaves before they
   assert.ok(line && line.amount > 20n * SEARCH_NANO && BigInt(memo.hold as string) < 11n * SEARCH_NANO);
 });
 
-test("a stop string that ends a stream after its searches does not save them", async (t) => {
+test("searches are charged even if a stop string ends the stream after them", async (t) => {
   const one = await scene(t);
   const fields = { model: "responses-1", stream: true, stop: ["END"], web_search_options: {} };
   const reply = await ask(one.here, "chat", one.account.key, fields);
@@ -265,7 +268,7 @@ test("a stop string that ends a stream after its searches does not save them", a
   assert.ok(line && line.amount > 20n * SEARCH_NANO);
 });
 
-/** A stream of the upstream that keeps responses, which its client leaves with nothing but the answer's id. */
+/** A stream of an upstream that stores responses. Its client disconnects after it got the response's id. */
 async function leftWithId(one: Scene, fields: Fields) {
   const leaving = new AbortController();
   const body = { model: "responses-alias", stream: true, ...fields };
@@ -284,19 +287,19 @@ const completed = (output: number) => {
   return event({ type: "response.completed", sequence_number: 2, response });
 };
 
-test("an answer that its server keeps is read to its end and charged to whoever left with its id", async (t) => {
+test("a response that the server stores is read to its end and charged to the client that disconnected with its id", async (t) => {
   const one = await scene(t);
   const upstream = await leftWithId(one, { store: undefined });
   const stopped = once(upstream, "close").then(() => assert.fail("it is not read on"));
   await Promise.race([readingOn(one), stopped]);
-  // Longer than any other stream is read on.
+  // Longer than any other stream is read after a disconnect.
   one.clock.advance(3 * GRACE_MS);
   upstream.end(completed(4_000));
   const { memo, line } = await theLine(one);
   assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 4_000, "client_gone"]);
 });
 
-test("an answer that can be read later is paid for with all that its tools have found, however large that is", async (t) => {
+test("a response that can be retrieved later is charged for all results of its tools, however large", async (t) => {
   const one = await scene(t);
   const fields = { store: undefined, max_output_tokens: 16, tools: [{ type: "web_search" }] };
   const upstream = await leftWithId(one, fields);
@@ -306,14 +309,14 @@ test("an answer that can be read later is paid for with all that its tools have 
     const item = { type: "web_search_call", id: `ws_${output_index}`, status: "completed", action, results };
     return event({ type: "response.output_item.done", output_index, item });
   };
-  // More than an answer of so few tokens has.
+  // More bytes than a reply of so few tokens has.
   for (const place of [0, 1, 2]) upstream.write(search(place, [{ type: "text_result", image: "x".repeat(100_000) }]));
   upstream.end(search(3, []) + completed(10));
   const { memo, line } = await theLine(one);
   assert.deepEqual([line?.kind, memo.counted, memo.tool_calls], ["usage", "upstream", { web_search: 4 }]);
 });
 
-test("an answer that can be read later is not made cheap by a request that funds do not cover", async (t) => {
+test("a request refused for lack of funds does not end the reading of a response that can be retrieved later", async (t) => {
   const one = await scene(t, "", "0.05");
   const upstream = await leftWithId(one, { store: undefined, max_output_tokens: 4_000 });
   await readingOn(one);
@@ -326,7 +329,7 @@ test("an answer that can be read later is not made cheap by a request that funds
   assert.deepEqual([line?.kind, memo.counted, memo.output, memo.ended], ["usage", "upstream", 3_000, "client_gone"]);
 });
 
-test("where its server breaks it off there is nothing to read, and nothing to pay", async (t) => {
+test("if the server breaks a stored response off, nothing is charged", async (t) => {
   const one = await scene(t);
   const upstream = await leftWithId(one, { store: undefined });
   await readingOn(one);
@@ -338,7 +341,7 @@ test("where its server breaks it off there is nothing to read, and nothing to pa
   assert.deepEqual([line?.kind, line?.debit], ["absorbed", "absorbed:client_gone"]);
 });
 
-test("where what is set aside reaches no further, who has the id pays for what was written", async (t) => {
+test("if a stored response reaches the end of the hold, a client that has its id is charged what was written", async (t) => {
   const one = await scene(t);
   const upstream = await leftWithId(one, { store: undefined, max_output_tokens: 16 });
   await readingOn(one);
@@ -349,7 +352,7 @@ test("where what is set aside reaches no further, who has the id pays for what w
   assert.deepEqual([line?.kind, memo.counted, memo.ended], ["usage", "estimate", "client_gone"]);
 });
 
-test("one that is not to be kept is stopped, and costs nothing while nothing of it was given", async (t) => {
+test("a response that is not stored is stopped, and not charged while the client has received nothing of it", async (t) => {
   const one = await scene(t);
   const upstream = await leftWithId(one, { store: false });
   await once(upstream, "close");
@@ -357,7 +360,7 @@ test("one that is not to be kept is stopped, and costs nothing while nothing of 
   assert.deepEqual([line?.kind, line?.debit], ["absorbed", "absorbed:client_gone"]);
 });
 
-test("without a silence it is stopped within half a second", async (t) => {
+test("without a silence the stream is stopped within half a second", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 900);
   await readingOn(one);
@@ -367,7 +370,7 @@ test("without a silence it is stopped within half a second", async (t) => {
   assert.deepEqual((await theLine(one)).memo.output, 1);
 });
 
-test("nobody reads on for a client that was given nothing: it pays nothing", async (t) => {
+test("a stream whose client received nothing is not read any further and not charged", async (t) => {
   const one = await scene(t);
   const stream = await one.stream();
   const upstream = await one.upstream();
@@ -380,7 +383,7 @@ test("nobody reads on for a client that was given nothing: it pays nothing", asy
   assert.deepEqual([line?.kind, line?.debit], ["absorbed", "absorbed:client_gone"]);
 });
 
-test("a model that has shown all that it wrote is stopped at once", async (t) => {
+test("a model that is known to show everything it writes is stopped at once", async (t) => {
   const one = await scene(t);
   for (let reply = 0; reply < 20; reply++) {
     const stream = await one.stream();
@@ -394,7 +397,7 @@ test("a model that has shown all that it wrote is stopped at once", async (t) =>
   await assertAtRest(one.here, one.account);
   const line = (await usageLines(one.here, one.account)).at(-1);
   assert.deepEqual([memoOf(line).counted, memoOf(line).output], ["estimate", 1]);
-  // One that has shown nothing for so long is read on, and what it has hidden is paid, and known of its model.
+  // One that has been silent this long is read all the same. What it hid is charged, and remembered for the model.
   const { upstream: silent } = await leftAfter(one, 30_000);
   await readingOn(one);
   silent.end(counted(3_000));
@@ -407,7 +410,7 @@ test("a model that has shown all that it wrote is stopped at once", async (t) =>
   await assertAtRest(one.here, one.account);
 });
 
-test("a request that asks for reasoning is not believed to show all", async (t) => {
+test("a request that asks for reasoning is assumed to hide tokens, even on a model that shows everything", async (t) => {
   const one = await scene(t);
   for (let reply = 0; reply < 20; reply++) {
     const stream = await one.stream();
@@ -429,12 +432,13 @@ test("a request that asks for reasoning is not believed to show all", async (t) 
   assert.equal(memoOf((await usageLines(one.here, one.account)).at(-1)).output, 1 + 20 * HIDDEN_PER_S);
 });
 
-test("a refusal for funds ends what is read on, and the next request has them", async (t) => {
+test("a refusal for lack of funds ends the reading, and the next request gets the freed funds", async (t) => {
   const one = await scene(t, "", "0.35");
   const { upstream } = await leftAfter(one, 5_000);
   await readingOn(one);
   const closed = once(upstream, "close");
-  // 0.32 are held for the first, so the rest would not cover a whole prompt; after its end nearly all is free.
+  // The first request holds 0.32, so what is left would not cover a whole prompt; after its end nearly everything is
+  // free.
   const next = await ask(one.here, "chat", one.account.key, {
     stream: true,
     max_tokens: 16,
@@ -447,11 +451,11 @@ test("a refusal for funds ends what is read on, and the next request has them", 
   await assertAtRest(one.here, one.account);
 });
 
-test("drain: the upstream is read to its count, however long that takes", async (t) => {
+test("drain: the upstream is read until its count comes, however long that takes", async (t) => {
   const one = await scene(t, "on_client_gone: drain, ");
   const { upstream, id } = await leftAfter(one, 0);
   await readingOn(one);
-  // Longer than any other stream is read on, and shorter than the silence that ends one.
+  // Longer than any other stream is read after a disconnect, and shorter than the silence that ends one.
   one.clock.advance(100_000);
   upstream.end(counted(77));
   await one.here.requestEnd(id);
@@ -459,7 +463,7 @@ test("drain: the upstream is read to its count, however long that takes", async 
   assert.deepEqual([memo.counted, memo.output, memo.ended], ["upstream", 77, "client_gone"]);
 });
 
-test("drain: a count that comes for what nobody was given is charged beyond the allowance, and never where a card without a quota pays", async (t) => {
+test("drain: the count of a reply that the client did not receive is charged beyond the allowance, but never if a card without a quota pays", async (t) => {
   for (const pays of ["money", "a card"]) {
     const one = await scene(t, "on_client_gone: drain, ", "10", { leftAllowanceNano: 0 });
     const { store } = one.here;
@@ -484,7 +488,7 @@ test("drain: a count that comes for what nobody was given is charged beyond the 
   }
 });
 
-test("drain: no further than what was set aside", async (t) => {
+test("drain: reading stops at the hold", async (t) => {
   const one = await scene(t, "on_client_gone: drain, ");
   const stream = await one.stream({ max_tokens: 400 });
   const upstream = await one.upstream();
@@ -494,14 +498,14 @@ test("drain: no further than what was set aside", async (t) => {
   const closed = once(upstream, "close");
   stream.leave();
   await readingOn(one);
-  // Three times the limit that was held for, in few bytes; the upstream would go on.
+  // Three times the limit that the hold covers, in few bytes; the upstream would continue.
   upstream.write(chunk({ content: "word ".repeat(20) }).repeat(60));
   await closed;
   const { memo, line } = await theLine(one);
   assert.deepEqual([memo.counted, String(line?.amount)], ["estimate", memo.hold]);
 });
 
-test("a gateway that stops does not wait for it", async (t) => {
+test("a gateway that stops does not wait for the reading to end", async (t) => {
   const one = await scene(t);
   const { upstream } = await leftAfter(one, 30_000);
   await readingOn(one);

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3: a stream that ended with a count was delivered, even if it was empty, and the same reply
- * costs the same streamed and whole. Charged before, streamed: nothing for output in a member that the watcher did not
- * know, for a limit used up by reasoning, and for a cache write of 200,000 tokens with `max_tokens: 1`.
+ * ARCHITECTURE.md promise 3: a stream that ended with a count counts as delivered, even if it was empty, and the same
+ * reply costs the same streamed and whole. Before this, these streams were not charged: output in a member that the
+ * gateway did not know, a limit used up by reasoning, and a cache write of 200,000 tokens with `max_tokens: 1`.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -29,7 +29,7 @@ after(() => here.close());
 const PICTURE = "data:image/png;base64,".padEnd(4_000, "A");
 const USAGE = { input: 1_000, output: 1_300, reasoning: 0 };
 
-/** What replies may hold that shows no text, and what they cost at 3 and 15 USD per million tokens. */
+/** Replies that show no text, and what they cost at 3 and 15 USD per million tokens. */
 const REPLIES: Readonly<Record<string, readonly [Behaviour, limit: number, usd: string]>> = {
   "an image in a member of its own": [
     { texts: [], extra: { images: [{ type: "image_url", image_url: { url: PICTURE } }] }, usage: USAGE },
@@ -41,17 +41,13 @@ const REPLIES: Readonly<Record<string, readonly [Behaviour, limit: number, usd: 
     4_000,
     "0.0225",
   ],
-  "a member that nobody knows": [
-    { texts: [], extra: { new_modality: { frames: ["abcdef"] } }, usage: USAGE },
-    4_000,
-    "0.0225",
-  ],
-  "nothing to see: reasoning used the limit up": [
+  "an unknown member": [{ texts: [], extra: { new_modality: { frames: ["abcdef"] } }, usage: USAGE }, 4_000, "0.0225"],
+  "no text because reasoning used up the limit": [
     { texts: [], stop: "length", usage: { input: 1_000, output: 4_000, reasoning: 4_000 } },
     4_000,
     "0.063",
   ],
-  "a cache write behind a limit of one token": [
+  "a cache write with a limit of one token": [
     { texts: [], stop: "length", usage: { input: 10, cacheWrite: 200_000, output: 1 } },
     1,
     "0.750045",
@@ -77,7 +73,7 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 }
 
-/** Leaves once so many events have come. */
+/** Disconnects after this many events. */
 async function leftBehind(protocol: "chat" | "messages" | "responses", account: TestAccount, events: number) {
   const leaving = new AbortController();
   const reply = await ask(here, protocol, account.key, { stream: true }, { signal: leaving.signal });
@@ -92,11 +88,11 @@ async function leftBehind(protocol: "chat" | "messages" | "responses", account: 
   await assertAtRest(here, account);
 }
 
-/** Events up to and with the one that holds the extra member. */
+/** The number of events up to and including the one that holds the extra member. */
 const EVENTS_WITH_EXTRA = { chat: 2, messages: 2, responses: 4 } as const;
 
 for (const protocol of ["chat", "messages", "responses"] as const) {
-  test(`${protocol}: output in an unknown member is delivered: who leaves behind it pays for it`, async () => {
+  test(`${protocol}: output in an unknown member is delivered output: a client that disconnects after it is charged`, async () => {
     const account = await here.account();
     const said = "words that no watcher knows ".repeat(10);
     here.simulator.program({
@@ -112,7 +108,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
     assert.equal(line?.amount, recomputed(line as never));
   });
 
-  test(`${protocol}: bookkeeping alone is no delivery`, async () => {
+  test(`${protocol}: bookkeeping events alone are not delivered output`, async () => {
     const account = await here.account();
     here.simulator.program({
       texts: [],
@@ -126,7 +122,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
   });
 }
 
-test("a client that closes behind the count, and before the last frame, has had its reply", async () => {
+test("a client that disconnects after the count and before the last event is charged for the whole reply", async () => {
   const account = await here.account();
   const choices = [{ index: 0, delta: {}, finish_reason: "length" }];
   const chunk = (more: Fields) => ({
@@ -147,7 +143,7 @@ test("a client that closes behind the count, and before the last frame, has had 
 });
 
 for (const [client, upstream] of DIRECTIONS) {
-  test(`${client} on ${upstream}: a stream with neither output nor a count is absorbed for having none`, async () => {
+  test(`${client} on ${upstream}: a stream with neither output nor a count is absorbed as a stream without a count`, async () => {
     const account = await here.account();
     here.simulator.program({ texts: [], noUsage: true });
     await asked(here, client, account, limited(client, upstream, 4_000, { stream: true }));
@@ -161,7 +157,7 @@ for (const [client, upstream] of DIRECTIONS) {
     assert.doesNotMatch(metrics, /tollgate_absorbed_usd_total\{[^}]*cause="complete"/);
   });
 
-  test(`${client} on ${upstream}: a whole reply with neither output nor a count costs its input`, async () => {
+  test(`${client} on ${upstream}: a whole reply with neither output nor a count is charged its input`, async () => {
     const account = await here.account();
     here.simulator.program({ texts: [], noUsage: true });
     await asked(here, client, account, limited(client, upstream, 4_000, { stream: false }));
@@ -172,7 +168,7 @@ for (const [client, upstream] of DIRECTIONS) {
   });
 }
 
-/** What a chat server says that messages and responses have no place for. */
+/** Output of a chat server that messages and responses cannot carry. */
 const UNSHOWN: Readonly<Record<string, Behaviour>> = {
   "an empty thought": { text: "<think>" },
   sound: { texts: [], extra: { audio: { id: "a", data: "QUJD".repeat(1_000) } } },

@@ -1,7 +1,7 @@
 /**
- * Promise 3: a service tier is charged where its upstream was asked for it. A translation that leaves it out asks for the
- * standard one, whose price is held for beforehand. Charged before: half for `flex` and six times for `fast` where nothing
- * of either was sent.
+ * Promise 3: the price of a service tier is charged only if the tier was sent to the upstream. A translation that drops
+ * the tier asks for the standard one, and the hold covers its price. Before this, half the price was charged for `flex`
+ * and six times the price for `fast` although neither was sent.
  */
 
 import assert from "node:assert/strict";
@@ -14,7 +14,9 @@ import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { asked, billed, limited, pricedConfig, sentUpstream } from "./house.ts";
 import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./leavers.ts";
 
-/** Flex at half, fast at six times; `flex+pro` has a price as a pair, and `pro` has none of its own. */
+/**
+ * Flex costs half, fast costs six times; `flex+pro` has a price as a combination, and `pro` has no price of its own.
+ */
 const PRICE = {
   input: "3",
   output: "15",
@@ -65,11 +67,11 @@ const ROWS: readonly Row[] = [
   ["messages", "messages-1", FAST, FAST, "0.036", "fast"],
   ["chat", "chat-1", FLEX, FLEX, "0.003", "flex"],
   ["chat", "responses-1", FLEX, FLEX, "0.003", "flex"],
-  // A chat server of another vendor does not know it.
+  // A chat server of another vendor does not know the tier.
   ["responses", "chat-1", FLEX, {}, "0.006"],
   ["responses", "responses-1", { ...FLEX, ...PRO }, { ...FLEX, ...PRO }, "0.018", "flex+pro"],
   ["chat", "responses-1", { ...FLEX, ...PRO }, FLEX, "0.003", "flex"],
-  // What an operator's own rule leaves out is not charged either.
+  // A tier that an operator's own rule removes is not charged either.
   ["responses", "no-reasoning", { ...FLEX, ...PRO }, FLEX, "0.003", "flex"],
   ["responses", "no-tier", FLEX, FLEX, "0.003", "flex"],
 ];
@@ -84,13 +86,13 @@ for (const [client, model, fields, sent, usd, tier] of ROWS) {
       assert.deepEqual(JSON.parse(JSON.stringify({ service_tier, speed, reasoning })), sent);
       const charge = await billed(here, account);
       assert.deepEqual([charge.usd, charge.memo.tier, charge.memo.cost], [usd, tier, String(charge.line.amount)]);
-      // It is held for the dearest that may be sent: 400 tokens of output at 5 nano-dollars to each of its 1,000.
+      // The hold covers the most expensive tier that may be sent: 400 output tokens at 5 nano-dollars, times 1,000.
       assert.ok(BigInt(charge.memo.hold as string) >= 400n * 5n * BigInt(charge.line.amount / 1_000n / 2n));
     });
   }
 }
 
-test("each try costs what it was sent: flex where it broke off, the standard price where the answer came from", async () => {
+test("each attempt costs the tier it was sent with: flex for the one that broke off, standard for the one that answered", async () => {
   const account = await here.account();
   here.simulator.program({ fault: { endAfterEvents: 0 } });
   here.simulator.program({ text: "Hello", usage: USAGE });
@@ -102,7 +104,7 @@ test("each try costs what it was sent: flex where it broke off, the standard pri
   assert.deepEqual([lost.tier, lost.price_input, lost.upstream], ["flex", "1500000000", "up-chat"]);
 });
 
-test("who leaves a translated try before the first byte pays the tier that it was sent", async () => {
+test("a client that disconnects before the first byte of a translated attempt is charged the tier that was sent", async () => {
   const account = await here.account({ usd: "5" });
   await leaveAtOnce(here, "chat", account, 10, bodyOfTokens("chat", 20_000, { ...FLEX, model: "messages-1" }));
   const lines = await linesOf(here, account);

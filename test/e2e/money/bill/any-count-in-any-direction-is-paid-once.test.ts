@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md promise 3 as a property, through the wire in all nine directions: for any count of an upstream, any
- * output that it shows and any balance, charged and absorbed together are that count at the route's prices, and the
- * client is never charged for more. A stream without a limit that is cut where the funds end has no such count.
+ * ARCHITECTURE.md promise 3 as a property, end to end in all nine directions. For any count of an upstream, any output
+ * that it shows and any balance: what is charged plus what is absorbed equals that count at the route's prices, and the
+ * client is never charged more. The exception is a stream without a limit that is cut because the funds ended; it has
+ * no final count.
  */
 
 import assert from "node:assert/strict";
@@ -24,8 +25,8 @@ function config(places: ConfigPlaces): string {
 
 let here: GatewayHere;
 before(async () => {
-  // Time stands still: on a busy machine a stream that is given in a moment else looks like a model that thinks beyond what is
-  // held, and is cut, or the gateway finds itself overloaded.
+  // The clock does not move. Otherwise, on a busy machine, a stream that is sent in a moment looks like a model that
+  // thinks longer than the hold covers and is cut, or the gateway considers itself overloaded.
   here = await startGatewayHere({ config, clock: new HandClock() });
 });
 after(() => here.close());
@@ -37,10 +38,10 @@ const tokens = fc.oneof(
 const behaviour = fc.record({
   direction: fc.constantFrom(...DIRECTIONS),
   stream: fc.boolean(),
-  /** Undefined: none; above 32,000 it is lowered. */
+  /** Undefined: no limit. Limits above 32,000 are lowered. */
   limit: fc.oneof(fc.constant(undefined), fc.integer({ min: 16, max: 4_000 }), fc.integer({ min: 16, max: 200_000 })),
   usage: fc.record({ input: tokens, cached: tokens, cacheWrite: tokens, output: tokens }),
-  /** Percent of the output that is reasoning. */
+  /** Percentage of the output that is reasoning. */
   reasoning: fc.constantFrom(0, 0, 50, 100),
   text: fc.constantFrom("", "word", "some words ".repeat(40)),
   thinking: fc.constantFrom(undefined, "hm"),
@@ -50,7 +51,10 @@ const behaviour = fc.record({
   cents: fc.oneof(fc.constant(1_000n), fc.bigInt({ min: 2n, max: 400n })),
 });
 
-/** What was shown of it is estimated at 17 tokens, which its account cannot pay, so it is cut before its count of 1 comes. */
+/**
+ * The text shown is estimated at 17 tokens, which the account cannot pay, so the stream is cut before its count of 1
+ * comes.
+ */
 const BRAKED: typeof behaviour extends fc.Arbitrary<infer Drawn> ? Drawn : never = {
   direction: ["chat", "messages"],
   stream: true,
@@ -65,7 +69,7 @@ const BRAKED: typeof behaviour extends fc.Arbitrary<infer Drawn> ? Drawn : never
   cents: 13n,
 };
 
-/** The input that its upstream counts first is more than its account has. */
+/** The upstream counts more input than the account can pay. */
 const AT_ONCE: typeof BRAKED = {
   direction: ["responses", "messages"],
   stream: true,
@@ -80,7 +84,7 @@ const AT_ONCE: typeof BRAKED = {
   cents: 46n,
 };
 
-test("charged and absorbed together are the upstream's count, in every direction", async () => {
+test("charged plus absorbed equals the upstream's count, in every direction", async () => {
   const seen = { beyondTheHold: 0, absorbed: 0, braked: 0 };
   const directions = new Set<string>();
   const seed = randomInt(2 ** 31);
@@ -108,7 +112,8 @@ test("charged and absorbed together are the upstream's count, in every direction
         .reduce((sum, { amount }) => sum + amount, 0n);
       const funds = cents * 10_000_000n;
       if (memo.ended === "brake") {
-        // Cut in front of its count, which is right only where the funds do not pay for all that was shown.
+        // The stream was cut before its count, which is right only if the funds do not cover all the text that was
+        // shown.
         const characters = JSON.stringify([text, shown]).length;
         assert.deepEqual([stream, named, memo.counted, absorbed], [true, undefined, "estimate", 0n]);
         assert.ok(
@@ -130,8 +135,8 @@ test("charged and absorbed together are the upstream's count, in every direction
       if (line.amount > BigInt(memo.hold as string)) seen.beyondTheHold++;
       directions.add(`${client} on ${upstream}`);
     }),
-    // A failure is reported as it was found, with seed and path: shrinking it takes longer than the file may, and then
-    // nothing is reported.
+    // A failure is reported as found, with seed and path. Shrinking it would exceed the time limit of the file, and
+    // then nothing would be reported.
     { seed, numRuns: 150, endOnFailure: true, examples: [[BRAKED], [AT_ONCE]] },
   );
   const found = JSON.stringify({ seed, ...seen, directions: [...directions] });

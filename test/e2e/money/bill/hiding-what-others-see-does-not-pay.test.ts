@@ -1,7 +1,7 @@
 /**
- * Promise 3: a model that shows what it thinks is known to show everything, until a client asks for its reasoning to be
- * left out. Who does that and leaves at the last word paid for the word: 0.0002 in place of 0.30 USD. Row D2 of
- * docs/failure-model.md.
+ * Promise 3: a model that shows its reasoning is known to show everything, until a client asks for the reasoning to be
+ * left out. A client that did so and disconnected at the last word used to pay for that word only: 0.0002 instead of
+ * 0.30 USD. Row D2 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -23,7 +23,7 @@ const SWITCHES: readonly (readonly [model: string, fields: Fields])[] = [
 ];
 
 for (const [model, fields] of SWITCHES) {
-  test(`${JSON.stringify(fields)} on a model that shows all: 20,000 hidden tokens are paid by who leaves`, async () => {
+  test(`${JSON.stringify(fields)} on a model that shows everything: a client that disconnects is charged 20,000 hidden tokens`, async () => {
     const others = await here.account();
     const shown = { text: "It is 42.", usage: { input: 20, output: 5, reasoning: 0 } };
     here.simulator.program(shown, { times: REPLIES_TO_BELIEVE });

@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md promise 1: a hold covers some calls of hosted tools, and a charge may come to many times as much. Who keeps a
- * balance, or a budget of its own, at what the hold needs has that three times, and then nothing for which funds do not
- * reach. Row 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 1: a hold covers some calls of hosted tools, and the charge can be many times as high. A
+ * client that keeps its balance, or its key's budget, just at what the hold needs gets away with that three times;
+ * after that its requests are refused if the funds do not cover the highest possible cost. Row 64 of
+ * docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -39,9 +40,9 @@ const SEARCH: Fields = {
   max_tokens: 100,
   tools: [{ type: "web_search_20250305", name: "web_search" }],
 };
-/** What ten searches and a hundred tokens are held at, and little more. */
+/** Just above the hold for ten searches and a hundred tokens. */
 const HELD = 510_000n * MICRO;
-/** 50 calls of each tool, a context before them and after each, and 16 tokens. */
+/** 50 calls of each tool, a full context before the first and after each, and 16 tokens. */
 const DEAREST = (50n * 50_000n + 51n * 1_200_000n + 240n) * MICRO;
 
 let payments = 0;
@@ -52,7 +53,7 @@ async function bringTo(account: TestAccount, funds: bigint): Promise<void> {
   assert.equal((await here.store.credit(account.tag, payment)).outcome, "credited");
 }
 
-/** @returns the status or the refusal's cause, and what is charged and absorbed. */
+/** @returns the status or the refusal's cause, and what was charged and absorbed. */
 async function search(account: TestAccount, searches: number, input: number): Promise<readonly string[]> {
   const before = (await usageLines(here, account)).length;
   const usage = { input_tokens: input, output_tokens: 20, server_tool_use: { web_search_requests: searches } };
@@ -72,9 +73,9 @@ async function search(account: TestAccount, searches: number, input: number): Pr
 
 for (const [name, searches, input, absorbed] of [
   ["fifty calls", 50, 1_000, "1.9933"],
-  ["what ten calls have found, read again and again", 10, 1_500_000, "4.4903"],
+  ["ten calls whose results are read many times", 10, 1_500_000, "4.4903"],
 ] as const) {
-  test(`${name}: three times on what ten calls cost, then none is let off`, async () => {
+  test(`${name}: absorbed three times on funds for ten calls, then nothing more is absorbed`, async () => {
     const account = await here.account({ usd: "0.01" });
     for (let i = 0; i < 3; i++) {
       await bringTo(account, HELD);
@@ -92,7 +93,7 @@ for (const [name, searches, input, absorbed] of [
   });
 }
 
-test("an owner who raises a budget by what ten calls cost before each pays all of them", async () => {
+test("an owner who raises a budget by the price of ten calls before each request is charged in full", async () => {
   const account = await here.account({ usd: "80" });
   const spent = async () => 80_000_000n * MICRO - ((await here.store.getAccount(account.tag))?.balance ?? 0n);
   const raise = async () => {
@@ -108,7 +109,7 @@ test("an owner who raises a budget by what ten calls cost before each pays all o
   assert.deepEqual(await search(account, 50, 1_000), ["key_budget", "0.00", "0.00"], "the dearest, of the budget too");
 });
 
-test("who searches with funds for it is never held at the dearest", async () => {
+test("a client whose funds cover its searches is never held at the highest possible cost", async () => {
   const account = await here.account({ usd: "20" });
   for (let i = 0; i < 5; i++) assert.deepEqual(await search(account, 8, 300_000), ["200", "1.3003", "0.00"]);
   const held = (await usageLines(here, account)).map((line) => memoOf(line).held);

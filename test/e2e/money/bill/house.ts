@@ -1,4 +1,4 @@
-/** What the tests of the bill share: a catalog at 3 and 15 USD per million tokens, accounts, and lines of the ledger. */
+/** Helpers of the billing tests: a catalog at 3 and 15 USD per million tokens, accounts, and ledger lines. */
 import assert from "node:assert/strict";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import { formatUsd } from "../../../../src/values/money.ts";
@@ -15,7 +15,7 @@ import {
   usageLines,
 } from "../../protocol/whole/asking.ts";
 
-/** Models of 400,000 tokens of context and 32,000 of output, one for each protocol. */
+/** Models with 400,000 tokens of context and 32,000 of output, one per protocol. */
 export function pricedConfig(places: ConfigPlaces, change: Changes = {}): string {
   const base = baseConfig(places);
   const price = { input: "3", cached_input: undefined, cache_write: undefined, output: "15" };
@@ -25,17 +25,17 @@ export function pricedConfig(places: ConfigPlaces, change: Changes = {}): string
 
 export const MAX_OUTPUT = 32_000;
 
-/** Every pair of a client's and an upstream's protocol. */
+/** Every pair of client and upstream protocol. */
 export const DIRECTIONS: readonly (readonly [client: Protocol, upstream: Protocol])[] = (
   ["chat", "messages", "responses"] as const
 ).flatMap((client) => (["chat", "messages", "responses"] as const).map((upstream) => [client, upstream] as const));
 
-/** A body for this upstream's model with this output limit; undefined: none. */
+/** A body for this upstream's model with this output limit; undefined: no limit. */
 export function limited(client: Protocol, upstream: Protocol, limit: number | undefined, fields: Fields = {}): Fields {
   return { model: `${upstream}-1`, [LIMIT_FIELD[client]]: limit, ...fields };
 }
 
-/** The last body that the upstream got. */
+/** The last body that the upstream received. */
 export function sentUpstream(here: GatewayHere): Fields {
   const seen = here.simulator.requests.at(-1)?.json as Fields | undefined;
   assert.ok(seen);
@@ -54,7 +54,7 @@ export interface Billed {
   readonly line: LedgerLine;
 }
 
-/** Waits until the account is at rest. @returns its charge, and what was absorbed after it. */
+/** Waits until the account has no running request. @returns its charge, and what was absorbed in addition. */
 export async function billed(here: GatewayHere, account: TestAccount): Promise<Billed> {
   await assertAtRest(here, account);
   const lines = await usageLines(here, account);
@@ -64,7 +64,7 @@ export async function billed(here: GatewayHere, account: TestAccount): Promise<B
   return { usd: formatUsd(line.amount), absorbedUsd: formatUsd(absorbed), memo: memoOf(line), line };
 }
 
-/** Asks and reads the answer to its end. */
+/** Sends a request and reads the answer to its end. */
 export async function asked(
   here: GatewayHere,
   client: Protocol,

@@ -1,4 +1,4 @@
-/** Clients that leave before their upstream has answered, for the tests of who pays for them. */
+/** Clients that disconnect before their upstream has answered, for the tests of who is charged for them. */
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import { formatUsd, nanoUsd } from "../../../../src/values/money.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -6,7 +6,7 @@ import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, bodyOf, type Fields, usageLines } from "../../protocol/whole/asking.ts";
 import { limited } from "./house.ts";
 
-/** A body whose input is reckoned at so many tokens: three bytes to each. */
+/** A body whose input is estimated at this many tokens: three bytes per token. */
 export function bodyOfTokens(client: Protocol, tokens: number, fields: Fields = {}): Fields {
   const said = (content: string) =>
     client === "responses" ? { input: content } : { messages: [{ role: "user", content }] };
@@ -14,7 +14,10 @@ export function bodyOfTokens(client: Protocol, tokens: number, fields: Fields = 
   return { ...limited(client, client, 400), ...said("a".repeat(3 * tokens - bytes)), ...fields };
 }
 
-/** To be called before requests are sent. @returns what resolves when so many more have ended at this gateway. */
+/**
+ * Call this before the requests are sent. @returns a function whose promise resolves when this many more requests have
+ * ended at the gateway.
+ */
 export function endsFromNow(here: GatewayHere): (many: number) => Promise<void> {
   const count = () => here.log.filter(({ msg }) => msg === "request").length;
   const before = count();
@@ -23,7 +26,10 @@ export function endsFromNow(here: GatewayHere): (many: number) => Promise<void> 
   };
 }
 
-/** So many at once whose clients all leave when their upstream has them; their requests have ended when it resolves. */
+/**
+ * Sends this many requests at once; all clients disconnect when the upstream has received them. Resolves when all of
+ * them have ended.
+ */
 export async function leaveAtOnce(
   here: GatewayHere,
   client: Protocol,
@@ -46,13 +52,13 @@ export async function leaveAtOnce(
   here.simulator.release();
 }
 
-/** What the ledger says of the account's requests, which have all ended. */
+/** The account's ledger lines for its requests, all of which have ended. */
 export async function linesOf(here: GatewayHere, account: TestAccount): Promise<LedgerLine[]> {
   await assertAtRest(here, account);
   return usageLines(here, account);
 }
 
-/** What the lines of a kind come to, US dollars. */
+/** The sum of the lines of one kind, in US dollars. */
 export function sumOf(lines: readonly LedgerLine[], kind: string): string {
   return formatUsd(nanoUsd(lines.filter((line) => line.kind === kind).reduce((sum, { amount }) => sum + amount, 0n)));
 }

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 3: a client that leaves before the first byte pays nothing within a bounded allowance per
- * account and day, and pays its input beyond it. Charged before: nothing for thirty requests of 200,000 tokens each, at
- * 3 USD per million 18.00 USD. Row D1 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3: a client that disconnects before the first byte is not charged within an allowance per
+ * account and day; beyond it, it is charged its input. Before this, nothing was charged for thirty requests of 200,000
+ * tokens each, which cost 18.00 USD at 3 USD per million. Row D1 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -31,7 +31,7 @@ function withCost(places: ConfigPlaces): string {
 
 let here: GatewayHere;
 before(async () => {
-  // Time stands still: what a client has waited for is paid as well, and a busy machine must not make anybody wait.
+  // The clock does not move: waiting time is charged as well, and a busy machine must not add any.
   here = await startGatewayHere({ config: withCost, clock: new HandClock() });
 });
 afterEach(() => {
@@ -40,13 +40,16 @@ afterEach(() => {
 });
 after(() => here.close());
 
-/** So many at once whose clients all leave when their upstream has them. @returns the account's lines from then on. */
+/**
+ * Sends this many requests at once; all clients disconnect when the upstream has them. @returns the account's lines
+ * written since then.
+ */
 async function leftAtOnce(client: Protocol, account: TestAccount, many: number, fields: Fields): Promise<LedgerLine[]> {
   await leaveAtOnce(here, client, account, many, fields);
   return linesOf(here, account);
 }
 
-/** The ledger is whole, and a charge says why it is one. */
+/** Asserts that the ledger is consistent and that each charge names its reason. */
 async function assertTold(account: TestAccount, lines: readonly LedgerLine[]): Promise<void> {
   for (const line of lines) {
     const { paid, ended: how, counted, attempts } = memoOf(line);
@@ -59,19 +62,19 @@ async function assertTold(account: TestAccount, lines: readonly LedgerLine[]): P
   assert.equal(verified.status, 0, verified.err + verified.out);
 }
 
-test("thirty that leave 200,000 tokens of input each before the first byte pay 18.00", async () => {
+test("thirty clients that disconnect before the first byte, with 200,000 input tokens each, are charged 18.00", async () => {
   const account = await here.account({ usd: "40" });
   const lines = await leftAtOnce("chat", account, 30, bodyOfTokens("chat", 200_000, { stream: true }));
   assert.deepEqual([lines.length, sumOf(lines, "usage"), sumOf(lines, "absorbed")], [30, "18.00", "0.00"]);
   await assertTold(account, lines);
 });
 
-test("text of a token a byte is paid as what it is by who leaves it", async () => {
+test("text of one byte per token is charged by its real tokens when the client disconnects", async () => {
   const account = await here.account({ usd: "5" });
   const fields = bodyOfTokens("chat", 200_000, { stream: true });
   const dense = { ...fields, messages: [{ role: "user", content: "1,2,".repeat(45_000) }] };
   const lines = await leftAtOnce("chat", account, 3, dense);
-  // 180,000 bytes at 3 USD: 0.54 each; at three bytes a token it would be 0.18.
+  // 180,000 bytes at 3 USD: 0.54 each. At three bytes per token it would be 0.18.
   const owed = lines.reduce((sum, line) => sum + Number(memoOf(line).input) * 3e-6, 0);
   assert.ok(lines.length === 3 && owed > 1.2 && owed < 1.7, `${owed} USD`);
 });
@@ -79,7 +82,7 @@ test("text of a token a byte is paid as what it is by who leaves it", async () =
 for (const client of PROTOCOL_LIST) {
   for (const stream of [true, false]) {
     const what = `${client}, ${stream ? "streamed" : "whole"}`;
-    test(`${what}: of twelve at 0.06 each eight are let off within 0.50, and four are paid`, async () => {
+    test(`${what}: of twelve disconnects at 0.06 each, eight are absorbed within 0.50 and four are charged`, async () => {
       const account = await here.account({ usd: "5" });
       const lines = await leftAtOnce(client, account, 12, bodyOfTokens(client, 20_000, { stream }));
       assert.deepEqual([lines.length, sumOf(lines, "usage"), sumOf(lines, "absorbed")], [12, "0.24", "0.48"]);
@@ -90,7 +93,7 @@ for (const client of PROTOCOL_LIST) {
     });
   }
 
-  test(`${client}: a stream that is left between its head and its first word is paid as well`, async () => {
+  test(`${client}: a stream whose client disconnects between the headers and the first word is charged as well`, async () => {
     const account = await here.account({ usd: "5" });
     for (let i = 0; i < 2; i++) {
       here.simulator.program({ text: "word", usage: { input: 200_000 }, fault: { stallAfterEvents: 1 } });
@@ -112,7 +115,7 @@ for (const client of PROTOCOL_LIST) {
   });
 }
 
-test("what fails at the upstream is never charged, however dear it was", async () => {
+test("a request that fails at the upstream is never charged, however expensive it was", async () => {
   const account = await here.account({ usd: "5" });
   for (const fault of [{ resetBeforeHeaders: true }, { endAfterEvents: 1 }, { resetAfterEvents: 1 }]) {
     here.simulator.program({ fault }, { times: 2 });
@@ -125,7 +128,7 @@ test("what fails at the upstream is never charged, however dear it was", async (
   assert.ok(lines.length >= 3);
 });
 
-test("who pays by a time card without a quota may leave as often as they like", async () => {
+test("an account that pays by a time card without a quota is never charged for disconnects", async () => {
   const account = await here.account({ usd: "5", group: "cards" });
   const [code] = await sell(here.store, 1, card({ quota: undefined }));
   assert.ok(code);
@@ -140,13 +143,13 @@ test("who pays by a time card without a quota may leave as often as they like", 
   assert.deepEqual([lines.length, [...kinds]], [72, ["absorbed absorbed:client_gone"]]);
   assert.equal((await here.store.getAccount(account.tag))?.balance, 5_000_000_000n);
 
-  // Nor has it taken anything from the allowance of the account's other keys, which 0.48 of 0.50 shows.
+  // It has not used the allowance of the account's other keys either: 0.48 of the 0.50 is still there.
   await here.store.changeKey(account.tag, account.keyId, { group: "money" });
   const paid = await leftAtOnce("chat", account, 8, bodyOfTokens("chat", 20_000));
   assert.deepEqual([paid.length - lines.length, sumOf(paid, "usage")], [8, "0.00"]);
 });
 
-/** Series of one group and model at their value now. */
+/** The current values of the series of one group and model. */
 async function counted(name: string, labels: Readonly<Record<string, string>>): Promise<number> {
   const text = await settledMetrics(here.adminUrl);
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
@@ -155,7 +158,7 @@ async function counted(name: string, labels: Readonly<Record<string, string>>): 
   return Number(found[0]?.split(" ").at(-1) ?? 0);
 }
 
-test("metrics count what a leaver costs once, at the route's cost price, whether it is charged or let off", async () => {
+test("metrics count the cost of a disconnected client once, at the route's cost price, whether it is charged or absorbed", async () => {
   const account = await here.account({ usd: "5" });
   const group = "money";
   const seen = async () => [
@@ -171,7 +174,7 @@ test("metrics count what a leaver costs once, at the route's cost price, whether
     await leftAtOnce("chat", account, 1, fields);
     return (await seen()).map((value, i) => Number((value - (before[i] as number)).toFixed(9)));
   };
-  // 0.24 of 0.50 at cost, and again; a third does not fit.
+  // 0.24 of 0.50 at cost, twice; a third does not fit.
   for (let i = 0; i < 2; i++) assert.deepEqual(await rose(), [0.24, 0, 0.24, 1, 0]);
   assert.deepEqual(await rose(), [0.24, 0.48, 0, 0, 1]);
 });

@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md promise 3: a client that ends its reply early pays what the upstream bills for it. Charged before, at
- * 15 USD per million tokens of output: 0.0002 for 20,000 hidden tokens in front of a word that the client chose to
- * leave at; 0.045 for two choices of 3,000 and 4,333 tokens left when one had ended. Row D2 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3: a client that ends its reply early is charged what the upstream bills for it. Before this,
+ * at 15 USD per million output tokens, 0.0002 was charged for 20,000 hidden tokens before a word at which the client
+ * disconnected, and 0.045 for two choices of 3,000 and 4,333 tokens when the client disconnected after one had ended.
+ * Row D2 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -18,7 +19,7 @@ before(async () => {
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
-/** Streams until this has been read, then leaves. @returns what was read. */
+/** Reads a stream until this word has come, then disconnects. @returns the text read. */
 async function leftAt(client: Protocol, account: TestAccount, fields: Fields, word: string): Promise<string> {
   const leaving = new AbortController();
   const reply = await ask(here, client, account.key, { stream: true, ...fields }, { signal: leaving.signal });
@@ -34,15 +35,15 @@ async function leftAt(client: Protocol, account: TestAccount, fields: Fields, wo
   return text;
 }
 
-/** What a reasoning model does: nothing to see, or something that nobody can read, then the words. */
+/** What a reasoning model sends before its words: nothing at all, or redacted reasoning. */
 const HIDDEN = [
-  ["nothing of it shown", {}],
+  ["not shown", {}],
   ["redacted", { redacted: "c2VhbGVk".repeat(40) }],
 ] as const;
 
 for (const [client, upstream] of DIRECTIONS) {
   for (const [how, behaviour] of HIDDEN) {
-    test(`${client} on ${upstream}: 20,000 hidden tokens, ${how}, are paid by who leaves at a word of its own`, async () => {
+    test(`${client} on ${upstream}: 20,000 hidden tokens, ${how}, are charged to a client that disconnects at a chosen word`, async () => {
       const account = await here.account();
       const usage = { input: 20, output: 20_010, reasoning: 20_000 };
       here.simulator.program({
@@ -61,8 +62,8 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 }
 
-/** Two choices, each counted for itself with every chunk; the first ends, and then the client leaves. */
-test("a choice that has ended is not the end: the running counts of all choices are owed", async () => {
+/** Two choices, each with its own running count in every chunk; the first one ends, then the client disconnects. */
+test("the end of one choice is not the end of the reply: the running counts of all choices are charged", async () => {
   const account = await here.account();
   const chunk = (index: number, content: string, tokens: number, finish: string | null = null) => ({
     data: {
@@ -89,7 +90,7 @@ test("a choice that has ended is not the end: the running counts of all choices 
   assert.deepEqual([memo.output, memo.counted, formatUsd(line.amount)], [7_333, "estimate", "0.110055"]);
 });
 
-test("one counter for all choices is not added up", async () => {
+test("a running count that covers all choices is not added up per choice", async () => {
   const account = await here.account();
   const chunk = (index: number, tokens: number, content = "a") => ({
     data: {
@@ -109,8 +110,8 @@ test("one counter for all choices is not added up", async () => {
   assert.equal((await billed(here, account)).memo.output, 3_000);
 });
 
-test("text that has few bytes to a token does not pay either", async () => {
-  // Tokens by the public tokenizers: base64 and symbols have 1.4 to 1.5 bytes to each, Chinese 2.5.
+test("text with few bytes per token is charged by its real tokens as well", async () => {
+  // Tokens by the public tokenizers: base64 and symbols have 1.4 to 1.5 bytes per token, Chinese 2.5.
   const texts: readonly [text: string, tokens: number][] = [
     ["UmFuZG9tIGJ5dGVzIQ0KkX7zPq0vJ8sYtLw2".repeat(20), 500],
     ["人人生而自由在尊严和权利上一律平等".repeat(20), 320],

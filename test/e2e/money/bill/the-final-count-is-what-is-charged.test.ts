@@ -1,8 +1,8 @@
 /**
- * ARCHITECTURE.md promise 3: the upstream's last count is what is charged, however surprising, as far as funds go; the
- * rest is absorbed, the line says so, it is logged once and counted. Charged before, at 3 and 15 USD per million
- * tokens: 1.20 for 600,000 tokens of input on a context of 400,000; nothing at all, while the hold stayed, where the
- * amount was beyond what a store takes. Rows C10 and 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 3: the upstream's last count is charged, however surprising it is, as far as the funds go.
+ * The rest is absorbed. The ledger line marks the surprise; it is logged once and counted. Before this, at 3 and 15 USD
+ * per million tokens, 1.20 was charged for 600,000 input tokens on a context of 400,000; and nothing was charged, while
+ * the hold stayed, if the amount exceeded what a store can hold. Rows C10 and 64 of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -18,7 +18,7 @@ afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
 for (const [client, upstream] of DIRECTIONS) {
-  test(`${client} on ${upstream}: more input than the context is charged`, async () => {
+  test(`${client} on ${upstream}: input above the context size is charged`, async () => {
     for (const stream of [false, true]) {
       const account = await here.account();
       here.simulator.program({ text: "word", usage: { input: 600_000, output: 10 } });
@@ -29,7 +29,7 @@ for (const [client, upstream] of DIRECTIONS) {
   });
 }
 
-test("what neither hold nor free funds cover is absorbed under a cause of its own", async () => {
+test("the part that neither the hold nor free funds cover is absorbed under its own cause", async () => {
   for (const protocol of PROTOCOL_LIST) {
     const account = await here.account({ usd: "1" });
     here.simulator.program({ text: "word", usage: { input: 600_000, output: 50_000 }, ignoreLimit: true });
@@ -46,7 +46,7 @@ test("what neither hold nor free funds cover is absorbed under a cause of its ow
   assert.equal(sum.toFixed(2), (1.55 * PROTOCOL_LIST.length).toFixed(2), "and operators see what they lose");
 });
 
-test("a count above the limit that was sent is charged and named", async () => {
+test("a count above the limit that was sent is charged and marked in the line", async () => {
   const account = await here.account();
   here.simulator.program({ text: "word", usage: { input: 10, output: 1_000 }, ignoreLimit: true });
   await asked(here, "chat", account, limited("chat", "chat", 100));
@@ -101,7 +101,7 @@ test("no count, however large, leaves a hold or a dead letter behind", async () 
   assert.match(page, /^tollgate_dead_letters 0$/m);
 });
 
-test("messages: calls of tools that nobody has heard of cost nothing and fill no line", async () => {
+test("messages: calls of unknown tools cost nothing and do not fill the line", async () => {
   const account = await here.account();
   const server_tool_use = Object.fromEntries(
     Array.from({ length: 5_000 }, (_, i) => [`tool_number_${i}_requests`, 900_000_000]),

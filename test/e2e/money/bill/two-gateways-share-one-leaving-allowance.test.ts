@@ -1,5 +1,5 @@
 /**
- * Promise 3 with Redis: what an account may leave unpaid is one allowance, whichever gateway it leaves. Row D1 of
+ * Promise 3 with Redis: the allowance for disconnects is one per account, shared by all gateways. Row D1 of
  * docs/failure-model.md.
  */
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { pricedConfig } from "./house.ts";
 import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./leavers.ts";
 
-test("of twelve at 0.06 that leave two gateways at once eight are let off within 0.50, and four are paid", async (t) => {
+test("of twelve disconnects at 0.06 each on two gateways at once, eight are absorbed within 0.50 and four are charged", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const start = async () => {
@@ -28,7 +28,7 @@ test("of twelve at 0.06 that leave two gateways at once eight are let off within
   assert.deepEqual([lines.length, sumOf(lines, "usage"), sumOf(lines, "absorbed")], [12, "0.24", "0.48"]);
   assert.equal((await other.store.getAccount(account.tag))?.balance, 4_760_000_000n);
 
-  // Nothing is left of it at either of them.
+  // Neither gateway has any of the allowance left.
   for (const [i, gateway] of [one, other].entries()) {
     await leaveAtOnce(gateway, "chat", account, 1, fields);
     await untilSettled(gateway.adminUrl);

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 1: no upstream is asked for more output than the hold covers, in any direction; and one that
- * still gives more is paid for it. Charged before, at 3 and 15 USD per million tokens: 0.00008 for the 100,000 tokens
- * with `max_tokens: 128000`, 0.00008 for the 60,000 of a stream without a limit.
+ * ARCHITECTURE.md promise 1: no upstream is asked for more output than the hold covers, in any direction; if it sends
+ * more all the same, that is charged. Before this, at 3 and 15 USD per million tokens, 0.00008 was charged for 100,000
+ * tokens with `max_tokens: 128000`, and 0.00008 for the 60,000 tokens of a stream without a limit.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -10,7 +10,7 @@ import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { ask, type Fields, LIMIT_FIELD, memoOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
 import { asked, billed, DIRECTIONS, limited, limitSent, MAX_OUTPUT, pricedConfig, sentUpstream } from "./house.ts";
 
-/** The chat server is told how hard to think as OpenRouter is. */
+/** The chat server takes the reasoning effort in the form that OpenRouter uses. */
 const ROUTER: Changes = { models: { "chat-1": { capabilities: { thinking_switch: "reasoning" } } } };
 
 let here: GatewayHere;
@@ -24,7 +24,7 @@ for (const [client, upstream] of DIRECTIONS) {
   for (const stream of [false, true]) {
     const name = `${client} on ${upstream}${stream ? ", streamed" : ""}`;
 
-    test(`${name}: a limit above the model's is lowered to it and told; what comes beyond is paid`, async () => {
+    test(`${name}: a limit above the model's is lowered and reported; output above it is charged`, async () => {
       const account = await here.account();
       here.simulator.program({ text: "word", usage: { input: 26, output: 100_000 }, ignoreLimit: true });
       const { reply } = await asked(here, client, account, limited(client, upstream, 128_000, { stream }));
@@ -37,7 +37,7 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 
   if (client === "messages") continue; // Its clients always name a limit.
-  test(`${client} on ${upstream}: a stream without a limit gets the model's, and is paid whatever comes`, async () => {
+  test(`${client} on ${upstream}: a stream without a limit gets the model's, and output above it is charged`, async () => {
     const account = await here.account();
     here.simulator.program({ text: "word", usage: { input: 26, output: 60_000 }, ignoreLimit: true });
     const { reply } = await asked(here, client, account, limited(client, upstream, undefined, { stream: true }));
@@ -48,7 +48,7 @@ for (const [client, upstream] of DIRECTIONS) {
   });
 }
 
-test("a limit that the model can give passes untouched, byte for byte", async () => {
+test("a limit within the model's passes unchanged, byte for byte", async () => {
   for (const protocol of PROTOCOL_LIST) {
     const account = await here.account();
     const { reply } = await asked(here, protocol, account, limited(protocol, protocol, MAX_OUTPUT));
@@ -57,7 +57,7 @@ test("a limit that the model can give passes untouched, byte for byte", async ()
   }
 });
 
-test("chat: of two limits each is lowered on its own, and the lower one stays", async () => {
+test("chat: of two limits each is lowered separately, and the lower one stays", async () => {
   const account = await here.account();
   const { reply } = await asked(here, "chat", account, { max_tokens: 128_000, max_completion_tokens: 700 });
   assert.equal(reply.headers.get("x-tollgate-clamped"), `max_tokens=${MAX_OUTPUT}`);
@@ -65,14 +65,14 @@ test("chat: of two limits each is lowered on its own, and the lower one stays", 
   assert.deepEqual([max_tokens, max_completion_tokens], [MAX_OUTPUT, 700]);
 });
 
-test("messages: a thinking budget is lowered with its limit", async () => {
+test("messages: a thinking budget is lowered together with its limit", async () => {
   const account = await here.account();
   await asked(here, "messages", account, { max_tokens: 64_000, thinking: { type: "enabled", budget_tokens: 60_000 } });
   const { max_tokens, thinking } = sentUpstream(here);
   assert.deepEqual([max_tokens, thinking], [MAX_OUTPUT, { type: "enabled", budget_tokens: MAX_OUTPUT - 1 }]);
 });
 
-test("the least that a responses upstream takes is held where less was asked for", async () => {
+test("responses: a limit below the least that an upstream takes is held at that least", async () => {
   const account = await here.account();
   here.simulator.program({ text: "word ".repeat(40) });
   await asked(here, "chat", account, limited("chat", "responses", 1));
@@ -96,7 +96,7 @@ test("a compaction has no limit to lower", async () => {
   assert.ok((await usageLines(here, account)).every((line) => BigInt(memoOf(line).hold as string) > 0n));
 });
 
-test("chat: a thinking budget that an upstream counts beside the limit is held; charged before 0.10, due 9.00", async () => {
+test("chat: a thinking budget that the upstream counts in addition to the limit is held; 0.10 was charged before, 9.00 is due", async () => {
   const fields = limited("chat", "chat", 16, { thinking_budget: 20_000 });
   const poor = await here.account({ usd: "0.10" });
   const refused = await Promise.all(Array.from({ length: 30 }, () => ask(here, "chat", poor.key, fields)));
@@ -108,7 +108,7 @@ test("chat: a thinking budget that an upstream counts beside the limit is held; 
   assert.deepEqual([usd, absorbedUsd, memo.surprises], ["0.30027", "0.00", undefined]);
 });
 
-/** Each spelling of a budget, and where it is in what the upstream gets. */
+/** Each spelling of a thinking budget, and its path in the upstream's body. */
 const BUDGETS: readonly (readonly [param: string, fields: (tokens: number) => Fields])[] = [
   ["reasoning.max_tokens", (tokens) => ({ reasoning: { max_tokens: tokens, exclude: true } })],
   ["thinking.budget_tokens", (tokens) => ({ thinking: { type: "enabled", budget_tokens: tokens } })],
@@ -120,7 +120,7 @@ const BUDGETS: readonly (readonly [param: string, fields: (tokens: number) => Fi
 ];
 
 for (const [param, fields] of BUDGETS) {
-  test(`chat: ${param} above what the model can give is lowered to what is held, and told`, async () => {
+  test(`chat: ${param} above what the model can produce is lowered to what is held, and reported`, async () => {
     const account = await here.account();
     const { reply } = await asked(here, "chat", account, limited("chat", "chat", 16, fields(100_000)));
     assert.equal(reply.headers.get("x-tollgate-clamped"), `${param}=${MAX_OUTPUT}`);
@@ -131,7 +131,7 @@ for (const [param, fields] of BUDGETS) {
   });
 }
 
-test("responses: a thinking budget is lowered, too; text stays text", async () => {
+test("responses: a thinking budget is lowered too; text stays text", async () => {
   const account = await here.account();
   const wish = { reasoning: { effort: "high", max_tokens: "100000" } };
   const { reply } = await asked(here, "responses", account, limited("responses", "responses", 16, wish));
@@ -139,7 +139,7 @@ test("responses: a thinking budget is lowered, too; text stays text", async () =
   assert.deepEqual(sentUpstream(here).reasoning, { effort: "high", max_tokens: String(MAX_OUTPUT) });
 });
 
-test("chat: a budget within the limit goes with it where funds lower that", async () => {
+test("chat: a thinking budget is lowered together with a limit that the funds lower", async () => {
   const account = await here.account({ usd: "0.10" });
   const fields = limited("chat", "chat", 30_000, { thinking_budget: 20_000, reasoning_budget: 5 });
   const { reply } = await asked(here, "chat", account, fields);
@@ -151,7 +151,7 @@ test("chat: a budget within the limit goes with it where funds lower that", asyn
   assert.deepEqual([thinking_budget, reasoning_budget], [limit, 5]);
 });
 
-test("a messages client's budget is not above its limit on a chat server that takes budgets", async () => {
+test("a messages client's thinking budget does not exceed its limit on a chat server that takes budgets", async () => {
   const account = await here.account();
   const thinking = { type: "enabled", budget_tokens: 100_000 };
   await asked(here, "messages", account, { model: "chat-1", max_tokens: 2_000, thinking });

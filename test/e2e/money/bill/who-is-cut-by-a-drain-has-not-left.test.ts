@@ -1,6 +1,7 @@
 /**
- * Promise 3: a gateway that ends cuts the requests that still wait for their upstream. That is not their clients' doing: they
- * are charged nothing, and nothing is taken from their accounts' allowance for leaving. Row D1 of docs/failure-model.md.
+ * Promise 3: a gateway that shuts down cuts requests that still wait for their upstream. This is not the clients'
+ * doing: they are not charged, and it does not use their accounts' allowance for disconnects. Row D1 of
+ * docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +17,7 @@ import { pricedConfig } from "./house.ts";
 import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./leavers.ts";
 
 let redis: TestRedis;
-/** Goes on when the other has ended, with the same store. */
+/** Continues with the same store when the other gateway has ended. */
 let here: GatewayHere;
 before(async () => {
   redis = await startRedis();
@@ -29,9 +30,9 @@ after(async () => {
 
 for (const [signal, how] of [
   ["SIGTERM", "a drain whose deadline has passed"],
-  ["SIGINT", "a stop at once"],
+  ["SIGINT", "an immediate stop"],
 ] as const) {
-  test(`${signal}: ${how} charges nobody for leaving, and takes nothing from the allowance`, async (t) => {
+  test(`${signal}: ${how} charges no client for a disconnect, and does not use the allowance`, async (t) => {
     const dir = mkdtempSync(join(tmpdir(), "tollgate-cut-"));
     t.after(() => rmSync(dir, { recursive: true, force: true }));
     const places = { upstreamUrl: here.simulator.url, dir, store: redis.url };
@@ -63,7 +64,7 @@ for (const [signal, how] of [
     for (const line of lines) assert.equal(memoOf(line).paid, undefined);
     assert.equal((await here.store.getAccount(account.tag))?.balance, 5_000_000_000n);
 
-    // All of the 0.50 is still there: 0.48 are let off, and the next is paid.
+    // The whole 0.50 is still there: 0.48 are absorbed, and the next one is charged.
     await leaveAtOnce(here, "chat", account, 8, bodyOfTokens("chat", 20_000));
     await untilSettled(here.adminUrl);
     assert.equal(sumOf(await linesOf(here, account), "usage"), "0.00");

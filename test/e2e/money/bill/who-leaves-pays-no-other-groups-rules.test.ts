@@ -1,7 +1,7 @@
 /**
- * Promise 3: who leaves before the first byte pays the input that was sent for it. Rules of a group may add text that its own
- * keys pay for, and that the token bucket, one figure for every group, counts for all. Charged before: the text of the
- * other group's rules, 0.018 USD in place of 0.006, all of the hold.
+ * Promise 3: a client that disconnects before the first byte is charged the input that was sent for it. Rules of a
+ * group may add text that only keys of this group pay for, whereas the token bucket uses one figure for all groups.
+ * Before this, the text of the other group's rules was charged as well: 0.018 USD instead of 0.006, the whole hold.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -33,7 +33,7 @@ for (const stream of [true, false]) {
   for (const [group, input, usd] of [
     ["money", 2_000, "0.006"],
     ["limited-money", 2_000, "0.006"],
-    // And what frames the text.
+    // Plus the tokens that frame the text.
     ["double-money", 10_022, "0.060132"],
   ] as const) {
     test(`${group}, ${stream ? "streamed" : "whole"}: ${input} tokens of input, ${usd}`, async () => {
@@ -46,11 +46,11 @@ for (const stream of [true, false]) {
   }
 }
 
-test("the bucket gives back what it was asked for, not what is billed", async () => {
+test("the token bucket refunds what it took, not what is charged", async () => {
   const account = await here.account({ group: "limited-money" });
   await leaveAtOnce(here, "chat", account, 1, bodyOfTokens("chat", 2_000));
   const limits = await here.store.readLimits(account.tag, "limited-money");
   const debt = limits?.tokens?.debt ?? 0;
-  // Some of it may have drained meanwhile; 8,000 tokens more, or less, are the other group's text.
+  // Some tokens may have drained meanwhile; 8,000 tokens more or less are the other group's text.
   assert.ok(debt > 1_000 * 60_000 && debt <= 2_000 * 60_000, `${debt}`);
 });

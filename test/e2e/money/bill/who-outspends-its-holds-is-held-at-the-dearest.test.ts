@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md promise 1: an account whose charges go beyond its holds and its funds again and again is held at the dearest from
- * then on. A route whose operator has bounded a file at 3,000 tokens lets ten of twelve run on a balance of 0.20 USD, at a
- * cost of 7.50; it must not go on again and again. Row 64 of docs/failure-model.md.
+ * ARCHITECTURE.md promise 1: if the charges of an account exceed its holds and its funds repeatedly, its requests are
+ * held at the highest possible cost from then on. Here the operator has limited a file to 3,000 tokens on a route, so
+ * ten of twelve requests run on a balance of 0.20 USD at a cost of 7.50; this must not happen again and again. Row 64
+ * of docs/failure-model.md.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -51,8 +52,8 @@ async function pay(account: TestAccount, usd: bigint): Promise<void> {
 }
 
 /**
- * Twelve with 250,000 tokens each, so many of them upstream before any ends. @returns how many ran, and what the lines
- * after `after` sum up to.
+ * Twelve requests with 250,000 tokens each, this many of them at the upstream before any ends. @returns how many ran,
+ * and the sum of the lines written after `after`.
  */
 async function twelve(
   account: TestAccount,
@@ -75,7 +76,7 @@ async function twelve(
   return [replies.filter(({ status }) => status === 200).length, sum("usage"), sum("absorbed")];
 }
 
-test("twelve at once beyond their holds happen once: then the next need the whole context", async () => {
+test("twelve concurrent requests can exceed their holds once; then the next ones must cover the whole context", async () => {
   const account = await here.account({ usd: "0.20" });
   const [ran, charged, absorbed] = await twelve(account, 0, 10);
   assert.ok(ran >= 10, `${ran} ran`);
@@ -89,7 +90,7 @@ test("twelve at once beyond their holds happen once: then the next need the whol
   assert.deepEqual(await twelve(account, before), [1, "0.7503", "0.00"], "on 2.00");
 });
 
-test("the dearest is a token a byte and all that the model can give, for each choice", async () => {
+test("the highest possible cost is one token per byte and all that the model can produce, for each choice", async () => {
   const account = await here.account({ usd: "0.01" });
   let ran = 0;
   const chat = (usd: bigint, input: number, fields: Fields) => async () => {
@@ -107,12 +108,12 @@ test("the dearest is a token a byte and all that the model can give, for each ch
   const bytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", max_tokens: 100, n: 2 })).length);
   assert.equal(await chat(5_000_000_000n, 20, { n: 2 })(), bytes * 3_000n + 2n * BigInt(OUTPUT) * 15_000n);
   assert.equal(limitSent(here), 100, "the client's own limit stands");
-  // A stream without a limit gets what the model can give, which is held whole.
+  // A stream without a limit gets what the model can produce, and all of it is held.
   const open = { stream: true, max_tokens: undefined };
   const openBytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", ...open })).length);
   assert.equal(await chat(1n, 20, open)(), openBytes * 3_000n + BigInt(OUTPUT) * 15_000n);
   assert.equal(limitSent(here), OUTPUT);
-  // What covers less lowers the limit as far as the dear input leaves room.
+  // Funds that cover less lower the limit to what is left after the input at its highest cost.
   const { balance = nanoUsd(0n) } = (await here.store.getAccount(account.tag)) ?? {};
   const asked = { max_tokens: 30_000 };
   const askedBytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", ...asked })).length);

@@ -1,5 +1,5 @@
 // docs/failure-model.md row 34, through the whole gateway: which funds a key's group may use, and what a client is
-// answered when they are gone.
+// answered when they are used up.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { CardFacts } from "../../../../src/store/records.ts";
@@ -21,7 +21,7 @@ async function redeem(account: TestAccount, facts: CardFacts = card()): Promise<
   return code.id;
 }
 
-/** The refusal's status, cause and remedy; nothing may have been charged or sent upstream. */
+/** Asserts status, cause and remedy of the refusal, and that nothing was charged or sent upstream. */
 async function refusalOf(account: TestAccount, protocol: (typeof PROTOCOL_LIST)[number] = "chat") {
   const seen = here.simulator.count;
   const reply = await ask(here, protocol, account.key);
@@ -31,7 +31,7 @@ async function refusalOf(account: TestAccount, protocol: (typeof PROTOCOL_LIST)[
   return { status: reply.status, cause, remedy, message, type };
 }
 
-test("row 34: a card holder's key in a pay-per-use group is 403 in every protocol, and told to top up or to move", async () => {
+test("row 34: a key with only cards in a pay-per-use group gets 403 in every protocol, and is advised to top up or change the group", async () => {
   const account = await here.account({ usd: "0", group: "money", plan: "free" });
   await redeem(account);
   for (const protocol of PROTOCOL_LIST) {
@@ -53,7 +53,7 @@ test("row 34: a card holder's key in a pay-per-use group is 403 in every protoco
   assert.equal((await here.store.getAccount(account.tag))?.balance, 0n);
 });
 
-test("row 34: a card that expired a moment ago is 403 with cause and remedy, whatever the balance; the next card counts at once", async () => {
+test("row 34: a card that has just expired gets 403 with cause and remedy, whatever the balance; the next card works at once", async () => {
   const account = await here.account({ usd: "10", group: "cards" });
   const before = await refusalOf(account);
   assert.deepEqual([before.status, before.cause], [403, "no_entitlement"]);
@@ -76,7 +76,7 @@ test("row 34: a card that expired a moment ago is 403 with cause and remedy, wha
   );
 });
 
-test("a used-up card is 403 with cause and remedy; a card that is still to come does not help", async () => {
+test("a used-up card gets 403 with cause and remedy; a card that starts later does not help", async () => {
   const account = await here.account({ usd: "10", group: "cards" });
   await redeem(account, card({ quota: 1n }));
   const { status, cause, remedy } = await refusalOf(account);
@@ -86,7 +86,7 @@ test("a used-up card is 403 with cause and remedy; a card that is still to come 
   assert.equal((await refusalOf(account)).cause, "quota_used");
 });
 
-test("the card that ends first pays, through the whole gateway, until it cannot cover the least", async () => {
+test("the card that ends first pays until it cannot cover the useful minimum", async () => {
   const account = await here.account({ usd: "0", group: "cards" });
   const later = await redeem(account, card({ lastsMs: 7 * DAY_MS }));
   const sooner = await redeem(account, card({ quota: 1_000_000n }));
@@ -111,7 +111,7 @@ test("the card that ends first pays, through the whole gateway, until it cannot 
   assert.equal(spent(sooner) + spent(later), charged);
 });
 
-test("a refusal for funds begins with its cause, the specification's words follow, and its type is the protocol's own", async () => {
+test("a refusal for funds begins with its cause, then the wording of the specification, and has the protocol's own error type", async () => {
   const poor = await here.account({ usd: "0", group: "money" });
   const cardless = await here.account({ usd: "10", group: "cards" });
   const used = await here.account({ usd: "0", group: "cards" });

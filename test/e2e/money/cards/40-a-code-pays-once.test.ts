@@ -1,5 +1,5 @@
-// docs/failure-model.md row 40: one code, 100 redemptions at once, from 100 accounts and from one; over four
-// connections where it is Redis.
+// docs/failure-model.md row 40: one code is redeemed 100 times at once, from 100 accounts and from one account; with
+// Redis over four connections.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { Store } from "../../../../src/store/contract.ts";
@@ -32,7 +32,7 @@ async function redis(): Promise<Form> {
   return { stores, close };
 }
 
-/** What all accounts together have got: quotas of their cards, and credits of their ledgers. */
+/** What all accounts received in total: quotas of their cards, and credits in their ledgers. */
 async function credited(store: Store, tags: readonly AccountTag[]): Promise<{ quotas: bigint; lines: bigint }> {
   let quotas = 0n;
   let lines = 0n;
@@ -59,7 +59,7 @@ for (const [name, open] of [
     after(() => form?.close());
     const storeOf = (index: number): Store => form.stores[index % form.stores.length] as Store;
 
-    test("of 100 accounts that redeem one code at once, one has it; all others hear that it is used", async () => {
+    test("if 100 accounts redeem one code at once, one gets it and all others are refused because it is used", async () => {
       const store = storeOf(0);
       const tags: AccountTag[] = [];
       for (let i = 0; i < 100; i++) tags.push(await makeAccount(store, `p${i}x`, { group: "cards", funds: 0n }));
@@ -75,7 +75,7 @@ for (const [name, open] of [
       }
     });
 
-    test("of 100 redemptions of one account at once, one counts; all others get the same answer", async () => {
+    test("if one account redeems a code 100 times at once, it counts once and all others get the same answer", async () => {
       const store = storeOf(0);
       const tag = await makeAccount(store, "one", { group: "cards", funds: 0n });
       const [code] = await sell(store, 1, card());

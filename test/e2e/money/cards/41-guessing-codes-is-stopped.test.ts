@@ -1,5 +1,5 @@
-// docs/failure-model.md row 41: an account that guesses codes is blocked after a few, learns nothing from the answers,
-// and is logged once.
+// docs/failure-model.md row 41: an account that guesses codes is blocked after a few attempts, learns nothing from the
+// answers, and is logged once.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -17,7 +17,7 @@ import { sell } from "./house.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
-test("ten thousand guesses of one account: a handful is looked up, and one alarm is raised", async (t) => {
+test("of ten thousand guesses by one account a handful is looked up, and one alarm is raised", async (t) => {
   const real = await openTestStore(t);
   let lookUps = 0;
   const store = new Proxy(real, {
@@ -75,7 +75,7 @@ test("ten thousand guesses of one account: a handful is looked up, and one alarm
   assert.equal((await guess()).status, 404);
 });
 
-test("a code that does not exist, one that is void and one that another has are refused with the same words", async (t) => {
+test("a code that does not exist, a void one and one that another account redeemed are refused with the same words", async (t) => {
   const { ask, store, log } = await startConsole(t);
   for (const name of ["alice", "bob"]) await ask("POST", "/admin/v1/accounts", { name });
   const [used, voided] = await sell(store, 2);
@@ -92,7 +92,7 @@ test("a code that does not exist, one that is void and one that another has are 
   for (const code of [used.text, voided.text, unknown]) assert.ok(!said.includes(code), "a code's text is in a log");
 });
 
-test("what was mistyped is told without a look-up, and is no failure", async (t) => {
+test("a mistyped code is reported without a lookup and does not count as a failure", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const [code] = await sell(store, 1);
@@ -112,7 +112,7 @@ test("what was mistyped is told without a look-up, and is no failure", async (t)
   assert.equal((await redeem(code.text)).status, 200);
 });
 
-test("who redeems well is never blocked, and one account's failures are not another's", async (t) => {
+test("an account that redeems valid codes is never blocked, and failures count only for their own account", async (t) => {
   const { ask, store } = await startConsole(t);
   for (const name of ["alice", "bob"]) await ask("POST", "/admin/v1/accounts", { name });
   const redeem = (name: string, code: string) => ask("POST", `/admin/v1/accounts/${name}/redemptions`, { code });
@@ -123,11 +123,11 @@ test("who redeems well is never blocked, and one account's failures are not anot
   assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
 });
 
-test("two consoles that share the count look up no more of them together, asked at once", async (t) => {
+test("two consoles that share the count look up no more codes together, even if asked at once", async (t) => {
   const store = await openTestStore(t);
   const redeem = store.redeem.bind(store);
   const lookUps = t.mock.method(store, "redeem", async (ask: Parameters<typeof redeem>[0]) => {
-    // As over a network: others come meanwhile.
+    // As over a network: other requests arrive in the meantime.
     await turns(20);
     return redeem(ask);
   });
@@ -142,7 +142,7 @@ test("two consoles that share the count look up no more of them together, asked 
   assert.equal(lookUps.mock.callCount(), 5);
 });
 
-test("a gateway counts and warns once", async () => {
+test("a gateway counts failed attempts and warns once", async () => {
   const here = await startGatewayHere();
   try {
     const account = await here.account();
@@ -164,7 +164,7 @@ test("a gateway counts and warns once", async () => {
   }
 });
 
-test("the budget forgets: the oldest names in a flood, and failures with their minute and day", () => {
+test("the failure count is bounded: the oldest accounts are dropped in a flood, and failures expire after a minute and a day", () => {
   const clock = new HandClock();
   const budget = new GuessBudget(clock, { failuresPerMinute: 2, failuresPerDay: 3, namesMax: 100 });
   assert.equal(budget.failed("a"), false);
@@ -182,7 +182,7 @@ test("the budget forgets: the oldest names in a flood, and failures with their m
   assert.equal(budget.waitMs("a"), 0);
   for (let i = 0; i < 1_000; i++) budget.failed(`name ${i}`);
   assert.equal(budget.size, 100);
-  // Of those that it knows the one whose last failure is the oldest goes, whichever failed first.
+  // Of the accounts that it tracks, the one whose last failure is the oldest is dropped, whichever failed first.
   assert.deepEqual([budget.failed("name 900"), budget.failed("another")], [true, false]);
   assert.deepEqual([budget.size, budget.waitMs("name 900"), budget.failed("name 901")], [100, MINUTE_MS, false]);
 });

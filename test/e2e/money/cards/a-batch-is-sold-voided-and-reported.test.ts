@@ -1,4 +1,5 @@
-// docs/failure-model.md row 40, and batches of codes by command on both stores: a label, a last day, a report, and an end for the rest.
+// docs/failure-model.md row 40, and batches of codes by command on both stores: a label, an expiry date, a report, and
+// voiding of the unused codes.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -28,7 +29,7 @@ for (const [name, open] of [
 }
 
 function batchTests(bench: () => Bench): void {
-  test("a batch is listed and shown, its codes are found by it, and its report follows what becomes of them", async (t) => {
+  test("a batch is listed and shown, its codes are found by it, and its report follows their states", async (t) => {
     const shop = await shopOn(t, bench());
     shop.setTime(NOON_MS);
     const { store } = bench();
@@ -60,14 +61,14 @@ function batchTests(bench: () => Bench): void {
     const states = (await shop.json("code", "list", "--batch", id)).items.map(({ state }: { state: string }) => state);
     assert.deepEqual(states.sort(), ["expired", "expired", "redeemed", "redeemed", "void"]);
     const { findings } = await auditToEnd(auditAccount(store, { name: "alice", tag }));
-    // The charge is this test's own, without the figures that a gateway notes.
+    // The charge is written by this test, without the figures that a gateway records.
     assert.deepEqual(
       findings.map(({ check }) => check),
       ["charge"],
     );
   });
 
-  test("a code is good until its last day ends on the store's clock, and an expired one tells nobody else's fate", async (t) => {
+  test("a code is valid until its last day ends by the store's clock, and an expired code does not reveal whether it was redeemed", async (t) => {
     const shop = await shopOn(t, bench());
     shop.setTime(NOON_MS);
     await shop.json("account", "create", "bob");
@@ -84,13 +85,13 @@ function batchTests(bench: () => Bench): void {
     assert.match((await shop.tollgate("code", "redeem", two.code, "--account", "bob")).err, /last day .* is over/);
   });
 
-  test("a batch is voided but for what an account has; the same command again finishes, and changes nothing", async (t) => {
+  test("voiding a batch voids the unredeemed codes; repeating the command finishes what is left, and changes nothing else", async (t) => {
     const shop = await shopOn(t, bench());
     const { store } = bench();
     await shop.json("account", "create", "carol");
     const made = await shop.json("code", "create", "--card", "day", "--count", "450", "--label", "flyer");
     await shop.json("code", "redeem", made.items[7].code, "--account", "carol");
-    // As a run that was cut off leaves it.
+    // The state that an interrupted run leaves.
     await store.voidCodes(ids(made.items).slice(100, 150));
     const first = await shop.tollgate("code", "batch", "void", made.batch_id);
     const words = `449 of 450 codes of the batch ${made.batch_id} (flyer) are void`;
@@ -119,7 +120,7 @@ function batchTests(bench: () => Bench): void {
     assert.deepEqual([redeemed, spent_usd], [60, "0.00006"]);
   });
 
-  test("row 40: 200 redemptions against the void of their batch: each code is void or an account's, and credited once", async (t) => {
+  test("row 40: if a batch is voided during 200 redemptions, each code is either void or redeemed by an account and credited once", async (t) => {
     const shop = await shopOn(t, bench());
     const { store } = bench();
     const tag = await makeAccount(store, "dave", { group: "cards" });
@@ -127,7 +128,7 @@ function batchTests(bench: () => Bench): void {
     const batch = `batch_${"r".repeat(16)}`;
     await store.createCodes({ ...card(), batch }, codes, { label: "rush", count: codes.length });
     const answers: RedeemAnswer[] = [];
-    // Several at a time, and some of them behind the void.
+    // Several at a time, and some of them after the void.
     const lane = async (first: number) => {
       for (const { hash } of codes.filter((_, at) => at % 8 === first)) {
         answers.push(await store.redeem({ hash, tag }));
@@ -164,7 +165,7 @@ async function reported(shop: Shop, id: string) {
   return { made, redeemed, void: voided, expired, unused, spent_usd, redeemed_quota_usd };
 }
 
-test("what cannot be is named, and no code is made", async (t) => {
+test("an invalid batch request is refused with its reason, and no code is created", async (t) => {
   const bench = await embeddedBench();
   t.after(() => bench.close());
   const shop = await shopOn(t, bench);
@@ -200,7 +201,7 @@ test("what cannot be is named, and no code is made", async (t) => {
   assert.equal(made.status, 201, "today is a day to come, and 128 characters are a label");
 });
 
-test("the same request again makes no second batch", async (t) => {
+test("the same request again creates no second batch", async (t) => {
   const bench = await embeddedBench();
   t.after(() => bench.close());
   const shop = await shopOn(t, bench);

@@ -1,5 +1,5 @@
-// A month of random redemptions, requests, renewals and clock jumps (docs/failure-model.md invariant 12): no card
-// ever pays more than its quota, nor outside of its span, nor before another that ends earlier.
+// A month of random redemptions, requests, renewals and clock jumps (docs/failure-model.md invariant 12): no card ever
+// pays more than its quota, nor outside its period, nor before another that ends earlier.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -44,7 +44,7 @@ const operation = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("settle" as const),
       which: fc.nat(20),
-      /** Below, at or above the hold: an estimate may be wrong either way. */
+      /** Below, at or above the hold: an estimate may be wrong in both directions. */
       amount: fc.bigInt(0n, 400n),
       voided: fc.constantFrom(false, false, false, true),
     }),
@@ -137,7 +137,8 @@ class Month {
       groups: [cardTerms({ holdMin: least, holdFull: full }), terms()],
       holdTtlMs,
     });
-    // An admission lets the expired holds go first; one that is refused for sure does so without another trace.
+    // An admission releases expired holds first. An admission that is certain to be refused does this without any other
+    // effect.
     for (let i = 0; i < 3; i++) {
       await this.#store.admit({ ...ask, requestId: ridOf(1_000_000 + this.#requests), groups: [] });
     }
@@ -209,11 +210,11 @@ async function live(bench: Bench, runs: number, steps: number, fresh: () => Prom
 
 const RUNS = Number(process.env.CARD_RUNS ?? 150);
 
-test("a month of anything, on the embedded store with its clock in our hand", async () => {
+test("a random month on the embedded store with a controlled clock", async () => {
   await live(await embeddedBench(), RUNS, 100, async () => undefined);
 });
 
-test("a month of anything, on a Redis that lives in our time", async () => {
+test("a random month on Redis in real time", async () => {
   const bench = await redisBench();
   await live(bench, Math.ceil(RUNS / 6), 60, async () => void (await bench.redis.command("FLUSHALL")));
 });

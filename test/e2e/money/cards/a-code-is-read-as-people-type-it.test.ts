@@ -1,4 +1,4 @@
-// Codes are typed from paper and pasted from chats; a mistyped code is refused without asking the store.
+// Codes are typed from paper and pasted from chats. A mistyped code is refused without asking the store.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ test("a code has 16 symbols and a check symbol, none of which looks like another
   assert.deepEqual([...seen].sort().join(""), ALPHABET);
 });
 
-test("a code and its id say nothing of its hash, and ids sort by the instant of their making", () => {
+test("a code and its id do not reveal its hash, and ids sort by the time of creation", () => {
   const zeros = (count: number) => new Uint8Array(count);
   const { text, id, hash } = newCode(0, zeros);
   assert.equal(text, "0000-0000-0000-0000-0");
@@ -32,7 +32,7 @@ test("a code and its id say nothing of its hash, and ids sort by the instant of 
   assert.ok(newCode(Date.UTC(2026, 0, 1), zeros).id < newCode(Date.UTC(2126, 0, 1), zeros).id);
 });
 
-test("case, blanks, dashes and look-alikes do not matter", () => {
+test("case, spaces, dashes and look-alike characters do not matter", () => {
   for (let i = 0; i < 300; i++) {
     const { text, hash } = fresh();
     const plain = bare(text);
@@ -51,7 +51,7 @@ test("case, blanks, dashes and look-alikes do not matter", () => {
   }
 });
 
-test("one wrong symbol is always a typo, and so are any two that changed places", () => {
+test("one wrong symbol is always detected as a typo, and so are two swapped symbols", () => {
   for (let i = 0; i < 20; i++) {
     const symbols = [...bare(fresh().text)];
     for (const [at, right] of symbols.entries()) {
@@ -65,7 +65,7 @@ test("one wrong symbol is always a typo, and so are any two that changed places"
   }
 });
 
-test("what has not the form of a code is none, whatever it is", () => {
+test("input that does not have the form of a code is rejected, whatever it is", () => {
   const { text } = fresh();
   const none = [
     "",

@@ -1,5 +1,6 @@
-// Claim, credit and end of a redemption are three steps on Redis (docs/failure-model.md invariant 11). A redemption
-// that dies between them is finished, by the next try of the claimer or by the sweep, and credited exactly once.
+// Claim, credit and completion of a redemption are three steps on Redis (docs/failure-model.md invariant 11). A
+// redemption that is interrupted between them is completed by the claimer's next attempt or by the sweep, and credited
+// exactly once.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +24,7 @@ import { codeHashOf, makeAccount } from "../../../unit/store/asks.ts";
 import { openUrl } from "../../../unit/store/benches.ts";
 import { card, type SoldCode, sell } from "./house.ts";
 
-/** Takes the first steps of a redemption on a connection of its own, which then goes away. */
+/** Runs the first steps of a redemption on a separate connection, which is then closed. */
 async function dieAfter(redis: TestRedis, steps: 0 | 1 | 2 | 3, hash: CodeHash, tag: AccountTag): Promise<void> {
   const settings = { kind: "redis", url: new Secret(redis.url) } as const;
   const runner = new Runner(await connect(settings, () => undefined), { tryMs: 400, totalMs: 480 });
@@ -45,7 +46,7 @@ async function creditsOf(
   return [lines.length, (await store.getCode(code.id))?.state];
 }
 
-test("after each step a crash is finished by the claimer's next try, and by the sweep when it never comes back", async () => {
+test("a crash after each step is completed by the claimer's next attempt, or by the sweep if there is none", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   try {
@@ -70,7 +71,7 @@ test("after each step a crash is finished by the claimer's next try, and by the 
   }
 });
 
-test("of a batch a code whose redemption is half done counts as redeemed, and is not voided", async (t) => {
+test("in a batch, a code whose redemption is half done counts as redeemed and is not voided", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openUrl(redis);
@@ -91,7 +92,7 @@ test("of a batch a code whose redemption is half done counts as redeemed, and is
   assert.equal((await store.getCode("half1"))?.state, "redeemed");
 });
 
-test("an account that is closed between the steps has the card in the end, and no code is left half taken", async () => {
+test("an account that is closed between the steps gets the card in the end, and no code stays half claimed", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   try {
@@ -112,7 +113,7 @@ test("an account that is closed between the steps has the card in the end, and n
   }
 });
 
-/** A connection that does so many commands, then no more; the last one is carried out, but its reply is lost. */
+/** A connection that runs this many commands, then no more. The last one is executed, but its reply is lost. */
 function dyingAfter(real: RedisConnection, commands: number): RedisConnection {
   let left = commands;
   return new Proxy(real, {
@@ -130,7 +131,7 @@ function dyingAfter(real: RedisConnection, commands: number): RedisConnection {
   });
 }
 
-test("wherever a redemption stops, the sweep leaves the code redeemed and credited once, or as good as new", async () => {
+test("wherever a redemption stops, the sweep leaves the code either redeemed and credited once, or unused", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   const settings = { kind: "redis", url: new Secret(redis.url) } as const;
@@ -166,7 +167,7 @@ test("wherever a redemption stops, the sweep leaves the code redeemed and credit
   }
 });
 
-test("a claim that never came leaves the code to whoever redeems it, and its note goes after a while", async () => {
+test("a claim that never reached Redis leaves the code to the next account that redeems it, and its note expires", async () => {
   const redis = await startRedis({ faketime: true });
   const store = await openUrl(redis);
   const startMs = Date.UTC(2026, 5, 1);
@@ -189,7 +190,7 @@ test("a claim that never came leaves the code to whoever redeems it, and its not
   }
 });
 
-test("a code that fell out of the index is in it again once it is redeemed", async () => {
+test("a code missing from the index is added again when it is redeemed", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   try {
@@ -209,7 +210,9 @@ test("a code that fell out of the index is in it again once it is redeemed", asy
   }
 });
 
-/** A process that redeems codes one after another and tells of each; killed without warning after `count` of them. */
+/**
+ * A process that redeems codes one after another and prints each; it is killed without warning after `count` of them.
+ */
 async function killAfter(store: object, codes: readonly SoldCode[], tag: AccountTag, count: number): Promise<string[]> {
   const open = new URL("../../../../src/store/open.ts", import.meta.url).href;
   const secret = new URL("../../../../src/values/secret.ts", import.meta.url).href;
@@ -237,7 +240,7 @@ async function killAfter(store: object, codes: readonly SoldCode[], tag: Account
   return told;
 }
 
-/** Every code that was reported is redeemed; every code is either credited once or as good as new. */
+/** Every code that was reported is redeemed; every code is either credited once or unused. */
 async function assertWhole(
   store: Store,
   codes: readonly SoldCode[],
@@ -253,7 +256,7 @@ async function assertWhole(
   }
 }
 
-test("a process that is killed while it redeems leaves nothing half done, on the embedded store", async () => {
+test("embedded store: a process that is killed while it redeems leaves nothing half done", async () => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-kill-"));
   const settings = { kind: "embedded", dir: join(dir, "data") } as const;
   try {
@@ -271,7 +274,7 @@ test("a process that is killed while it redeems leaves nothing half done, on the
   }
 });
 
-test("a process that is killed while it redeems is finished by another's sweep, on Redis", async () => {
+test("Redis: the redemptions of a process that is killed are completed by another process's sweep", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   try {

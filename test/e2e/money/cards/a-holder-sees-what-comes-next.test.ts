@@ -1,4 +1,5 @@
-// Cards given away by the operator, and what their holder sees: kind, rest, end, and what comes after it; on both stores.
+// Cards granted by the operator, and what their holder sees: kind, remaining quota, end, and which card comes next; on
+// both stores.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { showCards } from "../../../../src/console/answers/present.ts";
@@ -29,7 +30,7 @@ for (const [name, open] of [
 }
 
 function giftTests(bench: () => Bench): void {
-  test("a gift counts once by its id, is told from what was sold, and the books know it", async (t) => {
+  test("a gift counts once by its id, is distinguished from sold cards, and appears in the ledger", async (t) => {
     const shop = await shopOn(t, bench());
     const { store } = bench();
     const tag = await makeAccount(store, "alice", { group: "cards" });
@@ -71,7 +72,7 @@ function giftTests(bench: () => Bench): void {
     assert.equal((await shop.tollgate("card", "gift", "nobody", "day")).status, 1);
   });
 
-  test("200 times the same gift at once is one card and one line", async (t) => {
+  test("the same gift requested 200 times at once is one card and one ledger line", async (t) => {
     const shop = await shopOn(t, bench());
     const { store } = bench();
     const tag = await makeAccount(store, "bob", { group: "cards" });
@@ -83,7 +84,7 @@ function giftTests(bench: () => Bench): void {
     assert.equal((await store.readLedger(tag, 0, 1_000)).filter(({ kind }) => kind === "card").length, 1);
   });
 
-  test("a holder sees kind, rest and end of each card, and which one of its group comes after it", async (t) => {
+  test("a holder sees kind, remaining quota and end of each card, and which card of its group comes next", async (t) => {
     const shop = await shopOn(t, bench());
     shop.setTime(NOON_MS);
     await makeAccount(bench().store, "carol", { group: "cards" });
@@ -122,7 +123,7 @@ function giftTests(bench: () => Bench): void {
   });
 }
 
-test("what comes after a card is of its group, can still be of use, and ends no earlier", () => {
+test("the next card is of the same group, is still usable, and does not end earlier", () => {
   const of = (id: string, changes: Partial<Entitlement>): Entitlement => ({
     ...{ id, card: "day", plan: "pro", group: "cards", fromMs: 0, untilMs: 100, quota: nanoUsd(5n) },
     ...{ spent: nanoUsd(0n), held: nanoUsd(0n), ...changes },
@@ -157,7 +158,7 @@ test("what comes after a card is of its group, can still be of use, and ends no 
   );
 });
 
-test("the owner of a key sees the same, and explain names what runs and what begins", async (t) => {
+test("the owner of a key sees the same, and explain names the current and the next card", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const account = await here.account({ group: "cards" });

@@ -1,4 +1,4 @@
-/** A redemption that the sweep finished is in the journal: a Redis that loses it, and the claim's note, gets it back. */
+/** A redemption completed by the sweep is in the journal: a Redis that lost it, and the claim's note, gets it again. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { connect } from "../../../../src/store/redis/connection/connect.ts";
@@ -14,7 +14,7 @@ import { sell } from "./house.ts";
 
 const FOLLOWED = "the journal follows this store";
 
-test("what the sweep has credited comes back with the account that had claimed it", async (t) => {
+test("what the sweep has credited is restored with the account that had claimed it", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openUrl(redis);
@@ -22,7 +22,7 @@ test("what the sweep has credited comes back with the account that had claimed i
   const tag = await makeAccount(store, "swept", { group: "cards", funds: 0n });
   const [code] = await sell(store, 1);
   assert.ok(code);
-  // The store has its mark before the copy is kept, so that the loss is one of seconds.
+  // The store gets its mark before the copy is taken, so that the loss is one of seconds.
   await (await startGatewayHere({ store: redis.url, storeTimes: PATIENT })).close();
   const restore = await redis.keepRdb();
   const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);

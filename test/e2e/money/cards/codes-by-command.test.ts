@@ -31,7 +31,7 @@ async function start(t: TestContext) {
   return { console, tollgate, json, reload };
 }
 
-test("codes are shown once, redeemed once, and an account shows its cards", async (t) => {
+test("codes are shown once and redeemed once, and an account shows its cards", async (t) => {
   const { console, tollgate, json } = await start(t);
   await tollgate("account", "create", "alice");
   await tollgate("account", "create", "bob");
@@ -80,7 +80,7 @@ test("codes are shown once, redeemed once, and an account shows its cards", asyn
   ]);
 });
 
-test("a void code is nobody's; a redeemed one cannot be voided; both are harmless to repeat", async (t) => {
+test("a void code cannot be redeemed, a redeemed one cannot be voided, and repeating either does no harm", async (t) => {
   const { tollgate, json } = await start(t);
   await tollgate("account", "create", "alice");
   const [one, two] = (await json("code", "create", "--card", "day", "--count", "2")).items;
@@ -93,7 +93,7 @@ test("a void code is nobody's; a redeemed one cannot be voided; both are harmles
   assert.equal((await tollgate("code", "void", one.code)).status, 1, "the code itself is no id");
 });
 
-test("a changed configuration does not change what was sold", async (t) => {
+test("a changed configuration does not change cards that were already sold", async (t) => {
   const { tollgate, json, reload } = await start(t);
   await tollgate("account", "create", "alice");
   const [code] = (await json("code", "create", "--card", "day", "--count", "1")).items;
@@ -112,7 +112,7 @@ test("a card without a quota shows none", async (t) => {
   assert.deepEqual([entitlement.quota_usd, entitlement.rest_usd, entitlement.spent_usd], [null, null, "0.00"]);
 });
 
-test("a thousand codes at most, of a card that the configuration has", async (t) => {
+test("at most a thousand codes can be issued at once, of a card that the configuration has", async (t) => {
   const { console, tollgate, json } = await start(t);
   assert.equal((await json("code", "create", "--card", "day", "--count", "1000")).items.length, 1_000);
   for (const count of ["0", "1001", "-1", "1.5", "1e2", "ten", ""]) {

@@ -1,4 +1,4 @@
-// Codes as a table or a page, once: in the file that is named, private, never in the place of another, and nowhere else.
+// Codes are exported once, as a table or a page: only to the named file, private, and never over an existing file.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ const wanted = (...more: string[]) => {
   return [...words, LABEL, ...more];
 };
 
-test("a table has each code with what it is; what may begin a formula is text", async (t) => {
+test("a table describes each code; a value that a spreadsheet could take for a formula is written as text", async (t) => {
   const { shop, store } = await open(t);
   const { out, err } = await shop.tollgate(...wanted("--format", "csv"));
   assert.match(err, /The batch is batch_\w{16}\. The codes are shown only this once/);
@@ -45,13 +45,13 @@ test("a table has each code with what it is; what may begin a formula is text", 
   }
 });
 
-test("one code is one code", async (t) => {
+test("a file can be written for a single code", async (t) => {
   const { shop, place } = await open(t);
   const ran = await shop.tollgate("code", "create", "--card", "day", "--count", "1", "--output", place("one.txt"));
   assert.match(ran.out, /^Wrote 1 code to .*one\.txt\.\n$/);
 });
 
-test("a page is one file without scripts, and what people have typed is text in it", async (t) => {
+test("a page is one file without scripts, and user input in it is escaped", async (t) => {
   const { shop, place } = await open(t);
   const file = place("codes.html");
   const ran = await shop.tollgate(...wanted("--format", "html", "--output", file));
@@ -71,7 +71,7 @@ test("a page is one file without scripts, and what people have typed is text in 
   assert.doesNotMatch(page, /<script|<b>|\bhref=|\bsrc=|url\(|@import| on\w+=/i);
 });
 
-test("as JSON the answer names the file and has no code's text", async (t) => {
+test("with JSON output the answer names the file and contains no code", async (t) => {
   const { shop, place } = await open(t);
   const file = place("codes.csv");
   const answer = await shop.json(...wanted("--format", "csv", "--output", file));
@@ -80,7 +80,7 @@ test("as JSON the answer names the file and has no code's text", async (t) => {
   for (const { id } of answer.items) assert.ok(table.includes(id));
 });
 
-test("a file that is there stays as it is, and no code is made; of a refused request no file is left", async (t) => {
+test("an existing file is not overwritten and no code is created; a refused request leaves no file", async (t) => {
   const { shop, store, place } = await open(t);
   const file = place("taken");
   writeFileSync(file, "mine");
@@ -96,11 +96,11 @@ test("a file that is there stays as it is, and no code is made; of a refused req
   assert.equal((await shop.tollgate(...wanted("--format", "pdf"))).status, 2);
 });
 
-test("a disk that does not take the file: the codes are shown rather than lost", async (t) => {
+test("if the disk does not take the file, the codes are shown instead of lost", async (t) => {
   const { shop, store, place } = await open(t);
   const file = place("codes.csv");
   const program = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
-  // No file of this process may grow.
+  // Prevents files of this process from growing.
   const limited = ["-c", 'ulimit -f 0; exec "$@"', "sh", process.execPath, program, ...wanted("--output", file)];
   const child = spawn("sh", limited, { env: { ...process.env, ...shop.env }, stdio: ["ignore", "pipe", "pipe"] });
   const [[status], out, err] = await Promise.all([once(child, "close"), text(child.stdout), text(child.stderr)]);

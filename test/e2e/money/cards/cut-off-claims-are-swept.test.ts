@@ -1,4 +1,4 @@
-// The gateway finishes redemptions that somebody else's crash cut off: at its start and every minute.
+// The gateway completes redemptions that were interrupted by a crash elsewhere: at its start and every minute.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StoreError } from "../../../../src/store/contract.ts";
@@ -43,7 +43,7 @@ test("a claim that another process left is credited when a gateway starts", asyn
   }
 });
 
-test("a sweep at the start, one each minute, one that fails is no end, and none after the stop", async () => {
+test("the sweep runs at the start and every minute, continues after a failure, and stops with the gateway", async () => {
   const clock = new HandClock();
   const lines: string[] = [];
   const log = createLog({ level: "warn", destination: { write: (line) => void lines.push(line) } });
@@ -77,7 +77,7 @@ test("a sweep at the start, one each minute, one that fails is no end, and none 
   assert.equal(lines.length, 2, "a sweep that finds nothing says nothing");
 });
 
-test("a damaged account's claim waits, and holds up neither the others' claims nor their notices", async () => {
+test("the claim of a damaged account waits, and does not delay other accounts' claims or notices", async () => {
   const redis = await startRedis();
   const store = await openUrl(redis);
   const connection = await connect({ kind: "redis", url: new Secret(redis.url) }, () => undefined);
@@ -100,7 +100,7 @@ test("a damaged account's claim waits, and holds up neither the others' claims n
     assert.ok(damaged && sound);
     const [, seq = ""] = (await redis.command("HGET", `{a:${damaged}}`, "seq")).split("\r\n");
     await redis.command("HSET", `{a:${damaged}}`, "seq", "x");
-    // One at a time: the damaged one is the oldest, and goes behind the other.
+    // One at a time: the damaged one is the oldest, and is put behind the other.
     await assert.rejects(store.finishClaims(1), /DAMAGED/);
     assert.equal(await store.finishClaims(1), 1);
     await assert.rejects(store.finishClaims(10), /DAMAGED/);

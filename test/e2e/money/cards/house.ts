@@ -1,4 +1,4 @@
-/** Cards and codes as these tests sell them. */
+/** Cards and codes for the tests in this folder. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
@@ -33,7 +33,7 @@ export interface SoldCode {
   readonly text: string;
 }
 
-/** Makes codes as the console does. */
+/** Creates codes as the console does. */
 export async function sell(store: Store, count: number, facts: CardFacts = card()): Promise<SoldCode[]> {
   const codes = Array.from({ length: count }, () => newCode(Date.now(), randomBytes));
   await store.createCodes(
@@ -44,20 +44,20 @@ export async function sell(store: Store, count: number, facts: CardFacts = card(
 }
 
 const kind = { plan: "pro", group: "cards", starts: "at_redemption", quotaSpend: 5_000_000_000n } as const;
-/** A day card, a week that follows the card before, and one without a quota. */
+/** A day card, a week card that starts after the previous card, and a card without a quota. */
 const CARDS = new Map([
   ["day", { ...kind, name: "day", lastsMs: DAY_MS }],
   ["week", { ...kind, name: "week", lastsMs: 7 * DAY_MS, starts: "after_previous" as const }],
   ["flat", { ...kind, name: "flat", lastsMs: DAY_MS, quotaSpend: undefined }],
 ]);
 
-/** A console on a store, the command line that asks it, and one clock for both. */
+/** A console on a store, the command line that calls it, and one clock for both. */
 export interface Shop extends Pick<RunningConsole, "ask"> {
   tollgate(...argv: string[]): Promise<Ran>;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape and fail on the wrong one.
   json(...argv: string[]): Promise<any>;
   setTime(epochMs: number): void;
-  /** By which the command line finds the console. */
+  /** The environment by which the command line finds the console. */
   readonly env: Readonly<Record<string, string>>;
 }
 

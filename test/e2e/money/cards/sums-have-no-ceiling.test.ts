@@ -1,4 +1,4 @@
-// Sums over many accounts may pass the most that one account can hold.
+// Sums over many accounts may exceed the most that one account can hold.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AdminClient } from "../../../../src/cli/admin-client.ts";
@@ -6,7 +6,7 @@ import { Terminal } from "../../../../src/cli/output/terminal.ts";
 import { showUsage } from "../../../../src/cli/usage-command.ts";
 import type { JsonObject } from "../../../../src/values/json-object.ts";
 
-test("pages are added up exactly, whatever they come to", async () => {
+test("pages are summed exactly, however large the sum", async () => {
   const page = (next: string | null): JsonObject => ({
     since: "2026-08-01",
     until: "2026-08-31",

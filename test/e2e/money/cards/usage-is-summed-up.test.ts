@@ -1,4 +1,4 @@
-// What was spent: for an operator by command, for a key's owner at GET /v1/usage, from the sums per day.
+// What was spent, from the sums per day: for an operator by command, for a key's owner at GET /v1/usage.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -12,7 +12,7 @@ import { card, DAY_MS, sell } from "./house.ts";
 
 let here: GatewayHere;
 
-/** Asks again while the store is too slow for the gateway: a request that is refused so was never admitted. */
+/** Retries while the store is too slow for the gateway: a request that is refused for this was never admitted. */
 async function patiently(send: () => Promise<Response>): Promise<Response> {
   for (let tries = 0; ; tries++) {
     const reply = await send();
@@ -27,7 +27,7 @@ async function answered(account: TestAccount, model: string): Promise<bigint> {
   const reply = await patiently(() => ask(here, "chat", account.key, { model }));
   assert.equal(reply.status, 200);
   await reply.text();
-  // On Redis the charge is on its way when the answer is there.
+  // On Redis the charge may still be on its way when the answer arrives.
   while ((await here.store.readFigures(account.tag, { holds: true }))?.holds?.length !== 0) await setImmediate();
   return (await usageLines(here, account)).at(-1)?.amount ?? 0n;
 }
@@ -116,7 +116,7 @@ function usageTests(): void {
     assert.equal(Date.parse(seen.until) - Date.parse(seen.since), 29 * DAY_MS);
   });
 
-  test("it answers when the money is gone and the card is used up, and not for a revoked key or none", async () => {
+  test("usage is still answered when money and card are used up, but not for a revoked key or without a key", async () => {
     const poor = await here.account({ usd: "0" });
     assert.equal((await ask(here, "chat", poor.key)).status, 403);
     assert.equal((await usageOf(poor)).account.balance_usd, "0.00");
@@ -134,7 +134,7 @@ function usageTests(): void {
     assert.deepEqual([posted.status, posted.headers.get("allow")], [405, "GET"]);
   });
 
-  test("a span is two days in UTC, at most 366 of them, and what is wrong with one is said", async () => {
+  test("a period is two days in UTC, at most 366 days long, and an invalid one is refused with its reason", async () => {
     const account = await here.account({ usd: "10" });
     const spent = await answered(account, "chat-1");
     const today = utcDay(Date.now());
@@ -155,7 +155,7 @@ function usageTests(): void {
     }
   });
 
-  test("an operator sees all accounts, or one, by whatever is asked, as table, CSV and JSON", async () => {
+  test("an operator sees all accounts or one, by any grouping, as table, CSV and JSON", async () => {
     const [alice, bob] = [await here.account({ usd: "10" }), await here.account({ usd: "10", group: "double-money" })];
     const [a, b] = [await answered(alice, "chat-1"), await answered(bob, "chat-1")];
     const all = await json("usage");

@@ -1,4 +1,5 @@
-// docs/money.md, limits of a key and of an account, through the whole gateway: what a client is told, and what it is charged.
+// docs/money.md, limits of a key and of an account, through the whole gateway: what a client is answered and what it is
+// charged.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { budgetField } from "../../../../src/store/limits/budgets.ts";
@@ -39,7 +40,7 @@ const spentOf = async (account: TestAccount) => {
   return key?.budgets.get(budgetField({ span: "day", ofAccount: false }, account.keyId))?.now;
 };
 
-test("a budget lowers the output limit to its rest, is never overrun, and says when it begins anew", async () => {
+test("a budget lowers the output limit to what is left of it, is never exceeded, and its refusal says when it resets", async () => {
   const account = await limited(budgets({ day: "0.002" }));
   let clamped = 0;
   let reply = await ask(here, "chat", account.key);
@@ -68,7 +69,7 @@ test("a budget lowers the output limit to its rest, is never overrun, and says w
   }
 });
 
-test("streams that no limit bounds end where the account's budget ends, however many run at once", async () => {
+test("streams without a limit end where the account's budget ends, however many run at once", async () => {
   const account = await here.account({ usd: "10" });
   await here.store.setAccountLimits(account.tag, limitsText(budgets({ month: "0.5" })));
   const stream = async () => {
@@ -87,7 +88,7 @@ test("streams that no limit bounds end where the account's budget ends, however 
   assert.deepEqual([used?.spent, used?.held], [charged, 0n]);
 });
 
-test("a key's own rate is told with its own figure, its models and addresses hold on every path", async () => {
+test("a key's own rate limit is reported with its own figure; its models and addresses apply on every path", async () => {
   const account = await limited({ requestsPerMinute: 2, models: ["chat-*"] });
   for (let i = 0; i < 2; i++) {
     const reply = await ask(here, "chat", account.key);
@@ -125,7 +126,7 @@ test("a key's own rate is told with its own figure, its models and addresses hol
   assert.equal((await ask(here, "chat", elsewhere.key)).status, 200);
 });
 
-test("a key whose end is over works again with its next request, once it has another end", async () => {
+test("an expired key works again with its next request after it gets a new expiry", async () => {
   const account = await here.account();
   await here.store.changeKey(account.tag, account.keyId, { expiresAtMs: Date.now() - 60_000 });
   for (let i = 0; i < 2; i++) {
@@ -157,7 +158,7 @@ test("with fallback the card pays first, then the balance, and the answer says w
   assert.equal(lines.at(-1)?.credit, "revenue:cards");
 });
 
-test("explain names the budget that would refuse, and how much of each is used", async () => {
+test("explain names the budget that would refuse, and how much of each budget is used", async () => {
   const account = await limited(budgets({ day: "0.0000001" }));
   const explained = await fetch(`${here.url}/v1/explain?protocol=chat`, {
     method: "POST",

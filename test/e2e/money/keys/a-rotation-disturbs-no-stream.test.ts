@@ -1,4 +1,5 @@
-// docs/decisions/a-rotated-key-is-one-key.md: streams that run when their key is rotated run on, and each is charged once.
+// docs/decisions/a-rotated-key-is-one-key.md: streams that run while their key is rotated continue, and each is charged
+// once.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
@@ -15,13 +16,13 @@ before(async () => {
 after(() => here?.close());
 
 for (const overlapMs of [0, 3_600_000]) {
-  test(`${STREAMS} streams run through a rotation with an overlap of ${overlapMs} ms`, async () => {
+  test(`${STREAMS} streams continue through a rotation with an overlap of ${overlapMs} ms`, async () => {
     const account = await here.account({ usd: "5" });
     const answer = JSON.stringify({ text: "word ".repeat(60), pace: { betweenMs: 10 } });
     const turn = { stream: true, messages: [{ role: "user", content: `simulate: ${answer}` }] };
     const replies = await Promise.all(Array.from({ length: STREAMS }, () => ask(here, "chat", account.key, turn)));
     assert.deepEqual(new Set(replies.map(({ status }) => status)), new Set([200]));
-    // Their heads have come, their ends have not: the key's value changes under them.
+    // Their headers have come, their ends have not: the key's value changes in between.
     const next = newKey(account.tag, randomBytes);
     await here.store.rotateKey(account.tag, account.keyId, { hash: next.hash, overlapMs });
     const byOld = await ask(here, "chat", account.key);

@@ -1,6 +1,6 @@
 /**
- * What `settle/lines.ts` writes into a memo is enough to compute the same amount again, for every price and every end
- * of a reply.
+ * The memo that `settle/lines.ts` writes is enough to compute the same amount again, for every price and every end of a
+ * reply.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -106,7 +106,7 @@ test("an amount follows from its memo: tiers, steps, tools, multipliers, estimat
   );
 });
 
-test("a memo that lacks a figure, or has one that is none, is no proof", () => {
+test("a memo in which a figure is missing or invalid proves nothing", () => {
   const full = {
     ...{ input: 1, cached_input: 0, cache_write: 0, cache_write_1h: 0, output: 2, reasoning: 0, tool_calls: {} },
     ...{ price_input: "1000000000", price_cached_input: "0", price_cache_write: "0", price_cache_write_1h: "0" },

@@ -1,11 +1,14 @@
-/** "This request was charged wrongly": from its id to what it was charged for, among however many others, by one command. */
+/**
+ * "This request was charged wrongly": one command shows, by the request's id, what it was charged for, however many
+ * other requests there are.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 import { tollgate } from "./house.ts";
 
-test("ledger show --request has the lines of one request, its tries, or says that there are none", async (t) => {
+test("ledger show --request prints the lines of one request and its attempts, or says that there are none", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const { name, key } = await here.account();

@@ -1,8 +1,8 @@
 /**
- * docs/failure-model.md rows B3 and B4 for the commands that walk: `tollgate ledger verify` on a ledger that is longer
- * than an answer, in a database that is far larger than the account: in steps that keep nobody waiting, with progress
- * for who watches. The one walk through other people's keys, that of `verify` through the settled marks, is one, and in
- * small parts.
+ * docs/failure-model.md rows B3 and B4 for commands that read whole ledgers: `tollgate ledger verify` works on a ledger
+ * longer than one answer, in a database far larger than the account, in steps that delay no one else and with progress
+ * for the person who watches. Only one scan goes through other keys of the database: that of `verify` through the
+ * settled marks, and it goes in small steps.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -24,12 +24,12 @@ import { makeAccount, settleAsk } from "../../../unit/store/asks.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
 import { served } from "./house.ts";
 
-/** What takes a line of a terminal away. */
+/** The escape sequence that erases a line of a terminal. */
 const CLEAR = "\r\u001b[K";
 const OTHER_KEYS = 1_000_000;
 const LINES = 15_001;
 
-/** Charges like the first one, until the ledger has so many lines. */
+/** Adds charges like the first one until the ledger has this many lines. */
 async function fill(here: GatewayHere, account: TestAccount, lines: number): Promise<void> {
   await served(here, account);
   const [, line] = await here.store.readLedger(account.tag, 0, 2);
@@ -50,7 +50,7 @@ async function fill(here: GatewayHere, account: TestAccount, lines: number): Pro
   }
 }
 
-test("every command that walks a ledger works in a database of a million other keys, which only verify goes through, once", async (t) => {
+test("every command that reads a ledger works among a million other keys, and only verify scans them, once", async (t) => {
   const redis = await startRedis({ args: ["--appendonly", "yes", "--maxmemory-policy", "noeviction"] });
   t.after(() => redis.stop());
   const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });
@@ -75,13 +75,13 @@ test("every command that walks a ledger works in a database of a million other k
     assert.match(stats, /cmdstat_hget/);
     assert.doesNotMatch(stats, /cmdstat_keys\b/);
     const scans = Number(/cmdstat_scan:calls=(\d+)/.exec(stats)?.[1] ?? 0);
-    // A thousand keys in a step, or a few more.
+    // A thousand keys per step, or a few more.
     const most = (2 * (OTHER_KEYS + LINES)) / 1_000;
     assert.ok(argv[1] === "verify" ? scans > 500 && scans <= most : scans === 0, `${argv.join(" ")}: ${scans} scans`);
   }
 });
 
-test("no step of an audit asks the store for more than a bounded portion", async (t) => {
+test("no step of an audit asks the store for more than a bounded amount", async (t) => {
   const store = await openTestStore(t);
   const tag = await makeAccount(store, "Steps", { funds: 100_000n });
   for (let at = 0; at < 900; at++) await store.credit(tag, { id: `p${at}`, amount: 1n, kind: "topup", note: "" });
@@ -106,7 +106,7 @@ test("no step of an audit asks the store for more than a bounded portion", async
   assert.ok(steps >= 900 / 100 && Math.max(...counts) <= 100, `${steps} steps, ${Math.max(...counts)}`);
 });
 
-/** A clock on which each look at it takes a while, so that answers end in the middle of an account. */
+/** A clock that moves each time it is read, so that answers end in the middle of an account. */
 function busyClock(msPerLook: number): Clock {
   let nowMs = 0;
   return { ...systemClock, monotonicMs: () => (nowMs += msPerLook) };
@@ -116,7 +116,7 @@ interface Scene {
   readonly console: RunningConsole;
   readonly store: Store;
   tollgate(...argv: string[]): ReturnType<typeof run>;
-  /** What was waited for between two tries, and what a person at a terminal saw. */
+  /** The delays between attempts, and what a person at a terminal saw. */
   readonly waits: number[];
   readonly seen: string[];
 }
@@ -137,7 +137,7 @@ async function scene(t: TestContext, failing: (store: Store) => Store = (store) 
   return here;
 }
 
-test("an answer ends after a second and the next one goes on, in the middle of an account", async (t) => {
+test("an answer ends after a second and the next one continues, in the middle of an account", async (t) => {
   const { console } = await scene(t);
   const items: string[] = [];
   const places: string[] = [];
@@ -161,7 +161,7 @@ test("an answer ends after a second and the next one goes on, in the middle of a
   assert.ok(inLarge.length > 1 && inLarge.every((place) => place.endsWith(" of 900")), `${places}`);
 });
 
-test("a person at a terminal sees how far it is, and none of that is left in the end or in the output", async (t) => {
+test("a person at a terminal sees the progress, and nothing of it is left at the end or in the output", async (t) => {
   const { tollgate, seen } = await scene(t);
   const ran = await tollgate("ledger", "verify");
   assert.equal(ran.status, 0, seen.join(""));
@@ -173,7 +173,7 @@ test("a person at a terminal sees how far it is, and none of that is left in the
   assert.equal(JSON.parse(one.out).items[0].lines, 900);
 });
 
-test("an audit that the gateway no longer knows begins anew, and not for ever", async (t) => {
+test("an audit that the gateway has forgotten restarts, but not endlessly", async (t) => {
   const { console, store } = await scene(t);
   const first = await console.ask("GET", "/admin/v1/ledger/verification?account=large");
   assert.ok(first.json.progress, "it is cut");
@@ -185,7 +185,7 @@ test("an audit that the gateway no longer knows begins anew, and not for ever", 
     const refused = await console.ask("GET", `/admin/v1/ledger/verification?cursor=${cursor}`);
     assert.deepEqual([refused.status, refused.json.error.code], [400, "malformed"], cursor);
   }
-  // Two gateways in turn, neither of which knows what the other has begun.
+  // Two gateways in turn; each forgets what the other has started.
   const other = await startConsole(t, { store, clock: busyClock(150) });
   let asked = 0;
   const inTurn: typeof fetch = (input, init) =>
@@ -211,7 +211,7 @@ function awayAt(from: number, to: number, read: number[] = []): (store: Store) =
     });
 }
 
-test("a store that goes away in the middle is waited for, and the walk goes on where it was", async (t) => {
+test("if the store becomes unreachable in the middle, the command waits and continues where it was", async (t) => {
   const read: number[] = [];
   const { tollgate, waits, seen } = await scene(t, awayAt(3, 8, read));
   const ran = await tollgate("ledger", "verify", "--account", "large");
@@ -227,7 +227,7 @@ test("a store that goes away in the middle is waited for, and the walk goes on w
   assert.match(ran.out, /large +balanced +900 /);
 });
 
-test("a store that stays away ends the command with its reason, after a minute", async (t) => {
+test("if the store stays unreachable, the command ends after a minute and gives the reason", async (t) => {
   const { tollgate, waits, seen } = await scene(t, awayAt(3, 1e9));
   const ran = await tollgate("ledger", "verify");
   assert.deepEqual([ran.status, ran.out, waits.length], [1, "", 60]);
@@ -237,7 +237,7 @@ test("a store that stays away ends the command with its reason, after a minute",
   );
 });
 
-test("an export whose store goes away says where it ends, and how to go on", async (t) => {
+test("an export whose store becomes unreachable says where it ends and how to continue", async (t) => {
   const { tollgate, seen } = await scene(t, awayAt(6, 1e9));
   const ran = await tollgate("ledger", "show", "--account", "large", "--format", "csv");
   assert.equal(ran.status, 1);
@@ -252,7 +252,7 @@ test("an export whose store goes away says where it ends, and how to go on", asy
   assert.deepEqual([json.status, json.out], [1, ""]);
 });
 
-test("without accounts there is nothing to verify, and what is misused is exit status 2", async (t) => {
+test("without accounts there is nothing to verify, and wrong options are exit status 2", async (t) => {
   const { tollgate } = await (async () => {
     const console = await startConsole(t);
     const env = { TOLLGATE_ADMIN_URL: console.url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -266,7 +266,7 @@ test("without accounts there is nothing to verify, and what is misused is exit s
   assert.equal((await tollgate("ledger", "verify", "--account", "..")).status, 1);
 });
 
-/** The program itself. */
+/** The program itself, as a process. */
 function program(url: string, ...argv: string[]): ChildProcess {
   const env = { ...process.env, TOLLGATE_ADMIN_URL: url, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
   return spawn(process.execPath, [PROGRAM, ...argv], { env, stdio: ["ignore", "pipe", "pipe"] });
@@ -282,7 +282,7 @@ async function heard(
   return { out, err, code, signal };
 }
 
-test("Ctrl-C in the middle ends the command as a signal does, says that nothing was changed, and harms nobody", async (t) => {
+test("Ctrl-C ends the command as a signal does, with a note that nothing was changed, and does no harm", async (t) => {
   const asked = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
   const { console } = await scene(t, (store) =>
@@ -306,7 +306,7 @@ test("Ctrl-C in the middle ends the command as a signal does, says that nothing 
   assert.equal(after.status, 200);
 });
 
-test("a reader that has seen enough ends an export without a word", async (t) => {
+test("an export ends silently when its reader closes the pipe", async (t) => {
   const { console } = await scene(t);
   const child = program(console.url, "ledger", "show", "--account", "large", "--format", "csv");
   child.stdout?.once("data", () => child.stdout?.destroy());

@@ -1,8 +1,8 @@
 /**
- * What happens to an account and what the ledger says of it, as finance reads it. One line is one step, with the ledger
- * line that it must write; a line that begins with a bar is a further line of the same step. Everything goes the way of
- * real commands and requests; prices are in the tests' catalog: input 1, cached 0.10, cache write 1.25, output 10 USD
- * per million tokens, doubled in the group double-money.
+ * What happens to an account and what the ledger says about it, as finance reads it. Each row is one step, with the
+ * ledger line that it must write; a row that begins with a bar is another line of the same step. All steps use real
+ * commands and requests. Prices are in the tests' catalog: input 1, cached 0.10, cache write 1.25, output 10 USD per
+ * million tokens, doubled in the group double-money.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -39,11 +39,11 @@ const STEPS = `
 interface House {
   readonly here: GatewayHere;
   readonly account: TestAccount;
-  /** Keys of the one account, by the group that they are in. */
+  /** The account's keys, by group. */
   readonly keys: ReadonlyMap<string, TestAccount>;
 }
 
-/** Carries out one step; what it is called by is the first word. */
+/** Runs one step; the first word names it. */
 async function carryOut({ here, account, keys }: House, step: string): Promise<void> {
   const [verb, ...words] = step.split(" ") as [string, ...string[]];
   const key = keys.get(words[0] as string) ?? account;
@@ -71,7 +71,7 @@ async function carryOut({ here, account, keys }: House, step: string): Promise<v
     case "ask":
       here.simulator.program({
         usage: { input, output, cached, cacheWrite, cacheWrite1h: 0, reasoning: 0 },
-        // A server that counts no output has written none: else its count is half a count.
+        // A server that counts no output must not send any; otherwise its count would be incomplete.
         ...(output === 0 ? { texts: [] } : {}),
       });
       return served(here, key);
@@ -102,7 +102,7 @@ function asRow({ kind, debit, credit, amount, balance }: LedgerLine, { tag }: Te
   return [kind, named(debit), named(credit), formatUsd(amount), formatUsd(balance)].join(" | ");
 }
 
-test("each step leaves the lines and the balance that finance expects, and the whole balances", async (t) => {
+test("each step leaves the lines and the balance that finance expects, and the whole ledger balances", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const account = await here.account({ usd: "0" });

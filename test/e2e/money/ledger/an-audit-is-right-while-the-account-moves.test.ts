@@ -1,7 +1,7 @@
 /**
- * The audit goes in steps and the account moves between them: requests are admitted, charged and voided, funds and
- * cards come in, lines go into the archive, the clock jumps (docs/failure-model.md row E1). The audit still names
- * nothing that is right, and misses nothing that is wrong; on both stores.
+ * An audit goes in steps, and the account changes between them: requests are admitted, charged and voided, funds and
+ * cards are added, lines move into the archive, the clock jumps (docs/failure-model.md row E1). The audit still reports
+ * nothing that is right and misses nothing that is wrong; on both stores.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -20,14 +20,17 @@ import type { Bench } from "../../../unit/store/contract.ts";
 import { archiveThrough } from "../../../unit/store/contract-archive.ts";
 
 const RUNS = Number(process.env.AUDIT_RUNS ?? 10);
-/** It is the audit's own steps that jumps are tried against, and the embedded store is five times as quick. */
+/**
+ * Clock jumps are tried between the audit's own steps, which do not depend on the store; the embedded store is five
+ * times as fast.
+ */
 const JUMPS = { redis: RUNS, embedded: 5 * RUNS };
 /** More than the audit reads at a time. */
 const LINES_BEFORE = 230;
 const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2026, 5, 1, 12);
 
-/** What a charge of so many tokens was computed from, at a nano-dollar each. */
+/** The memo of a charge of this many tokens, at one nano-dollar each. */
 function memoOf(input: number, output: number): string {
   const price = "1000000";
   return JSON.stringify({
@@ -50,14 +53,14 @@ const ops = fc.oneof(
 );
 type Op = typeof ops extends fc.Arbitrary<infer T> ? T : never;
 
-/** What happens between two steps of the audit; beyond the end, nothing. */
+/** What happens between two steps of the audit; past the end of the list, nothing. */
 const traffic = fc.array(fc.array(ops, { maxLength: 4 }), { minLength: 5, maxLength: 60, size: "max" });
 
 class Account {
   readonly tag: AccountTag;
   readonly #bench: Bench;
   #number = 0;
-  /** Requests that are under way, and whether a card pays. */
+  /** Requests in flight, and whether a card pays for them. */
   readonly #running: { ask: ReturnType<typeof admitAsk>; permit: Admitted }[] = [];
 
   constructor(bench: Bench, name: string) {
@@ -69,7 +72,7 @@ class Account {
     return this.#bench.store;
   }
 
-  /** Old lines, a card, and young lines after them. */
+  /** Old lines, a card, and recent lines after them. */
   async begin(): Promise<void> {
     this.#bench.setTime(START_MS);
     const { tag, store } = this;
@@ -148,7 +151,7 @@ class Account {
     const kind = request.permit.entitlement === undefined ? ("pay_per_use" as const) : ("time_card" as const);
     const lost = tokens % 5 === 0 ? { absorbed: 3n, absorbedCause: "client_gone", upstream: "east" } : {};
     const ask = settleAsk(request.ask, request.permit, { ...charge, kind });
-    // What an attempt cost beside the charge is a line whose memo is its own.
+    // The cost of an attempt in addition to the charge is a line with its own memo.
     const attempts = lost.absorbed
       ? [{ upstream: "east", cause: "client_gone", amount: nanoUsd(3n), memo: memoOf(2, 1) }]
       : [];
@@ -163,7 +166,7 @@ class Account {
   }
 }
 
-/** Audits an account, and does something to it between any two steps. */
+/** Audits an account and runs one of the actions between every two steps. */
 async function audited(account: Account, between: readonly (readonly Op[])[]): Promise<AccountAudit> {
   const steps = auditAccount(account.store, { name: account.tag, tag: account.tag });
   for (let at = 0; ; at++) {
@@ -176,7 +179,7 @@ async function audited(account: Account, between: readonly (readonly Op[])[]): P
 
 const checksOf = ({ findings }: AccountAudit) => [...new Set(findings.map(({ check }) => check))].sort();
 
-/** Properties of one store. `damage` gives each way in which it can be wrong, and the check that must say so. */
+/** Properties of one store. `damages` lists each way in which it can be wrong, and the check that must report it. */
 function auditsMovingAccounts(
   jumpRuns: number,
   open: () => Promise<{ bench: Bench; damages: Readonly<Record<string, (tag: AccountTag) => Promise<void> | void>> }>,
@@ -195,7 +198,7 @@ function auditsMovingAccounts(
     return account;
   };
 
-  test("nothing that is right is named, whatever happens meanwhile", async () => {
+  test("an audit reports nothing if all is right, whatever happens in the meantime", async () => {
     await fc.assert(
       fc.asyncProperty(traffic, async (between) => {
         const account = await begun();
@@ -205,12 +208,12 @@ function auditsMovingAccounts(
         assert.equal(audit.balance, audit.account?.balance);
         assert.deepEqual((await audited(account, [])).findings, []);
       }),
-      // To shrink a failure could take longer than the whole run may.
+      // Shrinking a failure could exceed the time limit of the run.
       { numRuns: RUNS, endOnFailure: true },
     );
   });
 
-  test("a clock that jumps in each of two passes is no reason to name what is right", async () => {
+  test("a clock jump in each of two passes does not make the audit report anything that is right", async () => {
     const jumps = fc.uniqueArray(fc.nat(25), { minLength: 2, maxLength: 3 });
     await fc.assert(
       fc.asyncProperty(jumps, async (steps) => {
@@ -229,17 +232,17 @@ function auditsMovingAccounts(
     );
   });
 
-  test("nothing that is wrong is missed, whatever happens meanwhile", async () => {
+  test("an audit misses nothing that is wrong, whatever happens in the meantime", async () => {
     const names = Object.keys(opened.damages);
     await fc.assert(
       fc.asyncProperty(traffic, async (between) => {
         const name = names[runs % names.length] as string;
         const account = await begun();
         await opened.damages[name]?.(account.tag);
-        // Archiving and the end of marks take some damages away: they are found before.
+        // Archiving and the expiry of marks repair some damage: it is found before that.
         const calm = between.map((some) => some.filter((op) => op.do !== "archive" && op.do !== "jump"));
         const audit = await audited(account, calm);
-        // A line that is written meanwhile says a balance that does not follow from the lines before it.
+        // A line written in the meantime has a balance that does not follow from the lines before it.
         const checks = checksOf(audit).filter((check) => name !== "balance" || check !== "line_balance");
         assert.deepEqual(checks, name.split(" ").sort(), accountId(account.tag));
       }),

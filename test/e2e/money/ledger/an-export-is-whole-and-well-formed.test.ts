@@ -1,4 +1,7 @@
-/** `ledger show --format csv|json`: every line of every page, in a form that RFC 4180 and JSON readers take back. */
+/**
+ * `ledger show --format csv|json`: every line of every page, in a form that RFC 4180 and JSON readers parse back to the
+ * same values.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
@@ -23,7 +26,7 @@ before(async () => {
 });
 after(() => here.close());
 
-/** A reader of RFC 4180, strict: a quote inside a field that is not quoted is an error. */
+/** A strict reader of RFC 4180: a quote inside an unquoted field is an error. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -57,7 +60,7 @@ function readCsv(text: string): string[][] {
   return rows;
 }
 
-test("CSV has every line, and its quotes come back as they were", async () => {
+test("CSV has every line, and quotes are read back unchanged", async () => {
   const ran = await tollgate(here, "ledger", "show", "--account", account.name, "--format", "csv");
   assert.deepEqual([ran.status, ran.err], [0, ""]);
   const [heading = [], ...rows] = readCsv(ran.out);
@@ -77,7 +80,7 @@ test("CSV has every line, and its quotes come back as they were", async () => {
   assert.equal(usage.counted, "upstream");
 });
 
-test("JSON has the same lines, and a start may be named", async () => {
+test("JSON has the same lines, and the first line can be chosen", async () => {
   const ran = await tollgate(here, "ledger", "show", "--account", account.name, "--format", "json");
   const { items } = JSON.parse(ran.out) as { items: { seq: number; note: string }[] };
   assert.equal(items.length, LINES);
@@ -90,7 +93,7 @@ test("JSON has the same lines, and a start may be named", async () => {
   );
 });
 
-test("the table stays a page, and what is no format is exit status 2", async () => {
+test("the table stays one page, and an unknown format is exit status 2", async () => {
   const page = await tollgate(here, "ledger", "show", "--account", account.name, "--limit", "2");
   assert.equal(page.out.split("\n").length, 4);
   assert.match(page.err, /--after 2\n$/);

@@ -1,9 +1,9 @@
 /**
- * What each try at an upstream cost and who pays, as finance reads it (ARCHITECTURE.md promise 3). The model costs its
- * client 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the operator 0.50 and
- * 5 at the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens in and 100 out;
- * the question itself is of 79 bytes, 20 tokens. A row that begins with a bar is a further line of the same request.
- * The 429 is last, because its upstream gets no requests for a while after it.
+ * What each attempt at an upstream cost and who pays for it, as finance reads it (ARCHITECTURE.md promise 3). The model
+ * costs its client 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the operator
+ * 0.50 and 5 at the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens in and
+ * 100 out; the question has 79 bytes, 20 tokens. A row that begins with a bar is another line of the same request. The
+ * 429 is last, because its upstream gets no requests for a while after it.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -56,7 +56,7 @@ const BEHAVIOURS: Readonly<Record<string, Parameters<GatewayHere["simulator"]["p
 };
 
 const duo = (places: ConfigPlaces): string => {
-  // Both fail more often in a row than a server in use may before it is passed over.
+  // Both upstreams fail more often in a row than a default server may before it is ejected.
   const health = { failures: 1000, failure_percent: 100 };
   const server = { protocol: "chat", base_url: places.upstreamUrl, health } as const;
   return testConfig(places, {
@@ -89,7 +89,7 @@ async function settled(here: GatewayHere, account: TestAccount, behaviours: stri
   return reply.status;
 }
 
-test("every request leaves the lines that finance expects, and each try is told of once", async (t) => {
+test("every request leaves the ledger lines that finance expects, and each attempt is listed once", async (t) => {
   const here = await startGatewayHere({ config: duo });
   t.after(() => here.close());
   const account = await here.account({ group: "twice", usd: "1" });
@@ -131,7 +131,7 @@ test("every request leaves the lines that finance expects, and each try is told 
   assert.equal(csv.out.trimEnd().split("\r\n").length, expected.length + 1);
 });
 
-test("a client that leaves while the upstream works pays nothing; what the try may have cost is absorbed", async (t) => {
+test("a client that disconnects while the upstream works is not charged; what the attempt may have cost is absorbed", async (t) => {
   const here = await startGatewayHere({ config: duo });
   t.after(() => here.close());
   const account = await here.account({ group: "twice", usd: "1" });
@@ -147,7 +147,7 @@ test("a client that leaves while the upstream works pays nothing; what the try m
   assert.deepEqual(more, []);
   assert.deepEqual(
     [line?.kind, line?.debit, line?.credit, line && formatUsd(line.amount), line?.balance],
-    // Nobody counted, and the client brought that about: its input is taken at its upper bound, 27 tokens.
+    // There is no count because of the client, so its input is taken at its upper bound, 27 tokens.
     ["absorbed", "absorbed:client_gone", "upstream:east", "0.0000135", 1_000_000_000n],
   );
 });

@@ -1,4 +1,4 @@
-/** Ledgers that the real path of a request has written, for tests that read, export, verify and doctor them. */
+/** Ledgers written by real requests, for tests that read, export, verify and damage them. */
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers/promises";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -11,7 +11,7 @@ export function tollgate(here: GatewayHere, ...argv: string[]): Promise<Ran> {
   return run(argv, { env: { TOLLGATE_ADMIN_URL: here.adminUrl, TOLLGATE_ADMIN_TOKEN: "test-admin-token" } });
 }
 
-/** Asks, reads the answer to its end and waits until it is in the ledger. */
+/** Sends a request, reads the answer to its end and waits until it is in the ledger. */
 export async function served(
   here: GatewayHere,
   account: TestAccount,
@@ -21,7 +21,7 @@ export async function served(
   const reply = await ask(here, protocol, account.key, fields);
   const text = await reply.text();
   assert.equal(reply.status, 200, text);
-  // A store in another process hears of the charge while the answer is already read.
+  // A store in another process may get the charge after the answer was read.
   while ((await here.store.getAccount(account.tag))?.held !== 0n) await setImmediate();
   await assertAtRest(here, account);
 }

@@ -1,6 +1,6 @@
 /**
- * `tollgate ledger archive` as finance sees it: lines go into files, the balance is at every instant the opening line
- * and the lines after it, and a cut at any step loses and doubles nothing.
+ * `tollgate ledger archive` as finance sees it: lines move into files, the balance at every moment is the opening line
+ * plus the lines after it, and an interruption at any step neither loses nor duplicates lines.
  */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -26,14 +26,14 @@ interface Bench {
   readonly here: GatewayHere;
   readonly account: TestAccount;
   readonly dir: string;
-  /** The first UTC day on which nothing of the account's old lines was written. */
+  /** The first UTC day after the account's old lines. */
   readonly before: string;
   tollgate(...argv: string[]): Promise<Ran>;
-  /** The same, over a connection that is lost after so many requests. */
+  /** The same, over a connection that is lost after this many requests. */
   cutAfter(calls: number, ...argv: string[]): Promise<Ran>;
 }
 
-/** An account with `lines` old lines, a card and charges among them, and two young ones after them. */
+/** An account with `lines` old lines, including a card and charges, and two recent ones after them. */
 async function bench(t: TestContext, lines = 12): Promise<Bench> {
   const here = await startGatewayHere();
   const dir = join(mkdtempSync(join(tmpdir(), "tollgate-archive-")), "files");
@@ -68,7 +68,7 @@ async function bench(t: TestContext, lines = 12): Promise<Bench> {
   };
 }
 
-/** Makes the lines of the ledger, up to the one of a number, ten days older: the embedded store lives in the machine's own time. */
+/** Makes the ledger lines up to this number ten days older: the embedded store uses the machine's clock. */
 function age(here: GatewayHere, { tag }: TestAccount, last = 1_000_000): void {
   assert.ok(here.settings.store.kind === "embedded");
   const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
@@ -137,10 +137,10 @@ test("old lines are in files, the ledger begins with an opening line, and both a
   assert.equal((await here.store.getAccount(account.tag))?.balance, balance);
 });
 
-test("a run that is cut off after any of its requests loses and doubles nothing, and the next one finishes", async (t) => {
+test("a run that is interrupted after any of its requests loses and duplicates nothing, and the next run finishes", async (t) => {
   const { here, account, dir, before, tollgate, cutAfter } = await bench(t, 2_300);
   const balance = (await here.store.getAccount(account.tag))?.balance ?? 0n;
-  // The first runs end before there is a file; without its folder a verification would be an error.
+  // The first runs end before there is a file; without the folder a verification would be an error.
   mkdirSync(dir);
   let cuts = 0;
   for (let calls = 0; ; calls++) {
@@ -161,7 +161,7 @@ test("a run that is cut off after any of its requests loses and doubles nothing,
   ]);
 });
 
-test("a later run goes on in a file of its own, and the chain goes through both", async (t) => {
+test("a later run continues in another file, and the chain goes through both files", async (t) => {
   const { here, account, dir, before, tollgate } = await bench(t);
   const archive = (day: string) => tollgate("ledger", "archive", "--before", day, "--to", dir);
   assert.equal((await archive(before)).status, 0);
@@ -177,7 +177,7 @@ test("a later run goes on in a file of its own, and the chain goes through both"
   assert.equal(verified.status, 0, verified.err);
 });
 
-test("a file ends before a request of which one line is old and the next one young", async (t) => {
+test("a file ends before a request that has one old and one recent line", async (t) => {
   const one = await bench(t);
   const { here, account, dir, before, tollgate } = one;
   await chargeAndAbsorb(one);
@@ -188,10 +188,10 @@ test("a file ends before a request of which one line is old and the next one you
   assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["14 opening", "15 usage", "16 absorbed"]);
 });
 
-test("of a file that was left, a run for an earlier day lets go of the lines before that day only", async (t) => {
+test("with a file left by an interrupted run, a run for an earlier day removes only the lines before that day", async (t) => {
   const { here, account, dir, before, tollgate, cutAfter } = await bench(t);
   age(here, account, 8);
-  // The file is written by then, and the store is still to be asked.
+  // The file is written by then; the store has not been asked yet.
   const cut = await cutAfter(3, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
   assert.deepEqual([cut.status, linesIn(dir)], [1, upTo(12)], cut.err);
   const earlier = await tollgate("ledger", "archive", "--before", utcDay(Date.now() - 15 * DAY_MS), "--to", dir);
@@ -202,7 +202,7 @@ test("of a file that was left, a run for an earlier day lets go of the lines bef
   assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["12 opening", "13 topup", "14 adjust"]);
 });
 
-test("nor does it let go of a part of a request of which one line is of before that day and the next one is not", async (t) => {
+test("nor does it remove a part of a request that has one line before that day and one after it", async (t) => {
   const one = await bench(t);
   const { here, account, dir, before, cutAfter, tollgate } = one;
   await chargeAndAbsorb(one);
@@ -215,7 +215,7 @@ test("nor does it let go of a part of a request of which one line is of before t
   assert.deepEqual(shown(await here.store.readLedger(account.tag, 0, 9)), ["14 opening", "15 usage", "16 absorbed"]);
 });
 
-test("what is wrong with the archive or with what is asked is named, and nothing is let go of", async (t) => {
+test("a damaged archive or a wrong option is reported, and no line is removed", async (t) => {
   const { here, account, dir, before, tollgate, cutAfter } = await bench(t);
   assert.equal((await tollgate("ledger", "archive", "--before", "soon", "--to", dir)).status, 2);
   await cutAfter(3, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
@@ -243,7 +243,7 @@ test("what is wrong with the archive or with what is asked is named, and nothing
   assert.equal((await tollgate("ledger", "verify")).status, 0);
 });
 
-/** What the admin API says to this step of an archive. */
+/** The admin API's answer to this step of an archive. */
 async function archiveStep({ here, account }: Bench, body: object): Promise<string> {
   const reply = await fetch(`${here.adminUrl}/admin/v1/accounts/${account.name}/ledger/archive`, {
     method: "POST",
@@ -253,7 +253,7 @@ async function archiveStep({ here, account }: Bench, body: object): Promise<stri
   return `${reply.status} ${((await reply.json()) as { error?: { code: string } }).error?.code}`;
 }
 
-test("a charge and what was absorbed of its request stay together", async (t) => {
+test("a charge and the absorbed line of its request stay together", async (t) => {
   const one = await bench(t);
   const { here, account, before } = one;
   await chargeAndAbsorb(one);
@@ -267,7 +267,7 @@ test("a charge and what was absorbed of its request stay together", async (t) =>
   assert.equal(await step(14), "201 undefined");
 });
 
-test("the admin API lets go of nothing whose digest the asker does not know", async (t) => {
+test("the admin API removes nothing if the caller does not know its digest", async (t) => {
   const one = await bench(t);
   const { here, account, before } = one;
   const post = (body: object) => archiveStep(one, body);

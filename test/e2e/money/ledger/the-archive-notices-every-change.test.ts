@@ -1,6 +1,6 @@
 /**
- * `tollgate ledger verify --archive`: every change in a file of the archive is noticed, even if somebody computed its
- * digests anew, because the store has the last link of their chain. What has no digest is said to have none.
+ * `tollgate ledger verify --archive` detects every change in a file of the archive, even if its digests were
+ * recomputed, because the store has the last link of their chain. A file without digests is reported as such.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -59,7 +59,7 @@ afterEach(() => {
   for (const [name, bytes] of good) writeFileSync(join(dir, name), bytes);
 });
 
-/** Makes the lines of the ledger ten days older. */
+/** Makes the ledger lines ten days older. */
 function age({ tag }: TestAccount): void {
   assert.ok(here.settings.store.kind === "embedded");
   const db = new DatabaseSync(join(here.settings.store.dir, "tollgate.db"));
@@ -74,7 +74,7 @@ function fileOf({ tag }: TestAccount, which: "first" | "second"): string {
 
 type Text = { head: Record<string, unknown>; lines: Record<string, unknown>[] };
 
-/** Writes a file anew after `change`; `heal` gives its heading the digest of what it has then. */
+/** Rewrites a file after `change`; `heal` recomputes the digest in its heading. */
 function rewrite(path: string, change: (text: Text) => void, { heal = false } = {}): void {
   const [head = "", ...lines] = gunzipSync(readFileSync(path)).toString().trimEnd().split("\n");
   const text: Text = { head: JSON.parse(head), lines: lines.map((line) => JSON.parse(line)) };
@@ -88,7 +88,7 @@ function rewrite(path: string, change: (text: Text) => void, { heal = false } = 
   writeFileSync(path, gzipSync(all));
 }
 
-/** Verifies alice and all accounts, through the files: the checks that found something. */
+/** Verifies alice and all accounts, with the files. @returns the checks that found something. */
 async function checksFound(): Promise<string[]> {
   const one = await tollgate(here, "ledger", "verify", "--account", alice.name, "--archive", dir);
   const all = await tollgate(here, "--json", "ledger", "verify", "--archive", dir);
@@ -119,11 +119,11 @@ const MEMBERS = [
   "memo",
 ];
 
-test("an archive that nobody touched is sound", async () => {
+test("an unchanged archive has no findings", async () => {
   assert.deepEqual(await checksFound(), []);
 });
 
-test("a folder that is not there is an error, and not an archive without a line", async () => {
+test("a missing folder is an error, not an empty archive", async () => {
   for (const missing of [join(dir, "none"), join(dir, "..", "fiels")]) {
     const ran = await tollgate(here, "ledger", "verify", "--archive", missing);
     assert.deepEqual([ran.status, ran.out], [1, ""]);
@@ -132,7 +132,7 @@ test("a folder that is not there is an error, and not an archive without a line"
   }
 });
 
-test("each member of a line that is changed is noticed, with the digests computed anew, too", async () => {
+test("a changed member of a line is detected, even with recomputed digests", async () => {
   for (const heal of [false, true]) {
     for (const member of MEMBERS) {
       for (const which of ["first", "second"] as const) {
@@ -159,9 +159,9 @@ const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
   "the last line cut": (path) => rewrite(path, ({ lines }) => void lines.pop(), { heal: true }),
   "the first line cut": (path) => rewrite(path, ({ lines }) => void lines.shift(), { heal: true }),
   "a line twice": (path) => rewrite(path, ({ lines }) => void lines.splice(3, 0, lines[3] as never), { heal: true }),
-  "two lines in each other's place": (path) =>
+  "two swapped lines": (path) =>
     rewrite(path, ({ lines }) => void lines.splice(3, 2, lines[4] as never, lines[3] as never), { heal: true }),
-  "two lines that have changed their numbers": (path) =>
+  "two lines with swapped references": (path) =>
     rewrite(
       path,
       ({ lines }) => {
@@ -170,7 +170,7 @@ const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
       },
       { heal: true },
     ),
-  "a line that was made up and numbered": (path) =>
+  "a forged line with the next number": (path) =>
     rewrite(
       path,
       ({ lines, head }) => {
@@ -180,7 +180,7 @@ const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
       },
       { heal: true },
     ),
-  "a member that is too many": (path) =>
+  "an extra member": (path) =>
     rewrite(path, ({ lines }) => void Object.assign(lines[2] as object, { more: 1 }), { heal: true }),
   "members in another order": (path) =>
     rewrite(path, ({ lines }) => {
@@ -190,8 +190,7 @@ const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
     rewrite(path, ({ head }) => void Object.assign(head, { account: "acct_0000000000" })),
   "another first line in the heading": (path) => rewrite(path, ({ head }) => void Object.assign(head, { first: 2 })),
   "another last line in the heading": (path) => rewrite(path, ({ head }) => void Object.assign(head, { last: 99 })),
-  "a member that is too many in the heading": (path) =>
-    rewrite(path, ({ head }) => void Object.assign(head, { more: 1 })),
+  "an extra member in the heading": (path) => rewrite(path, ({ head }) => void Object.assign(head, { more: 1 })),
   "another digest in the heading": (path) =>
     rewrite(path, ({ head }) => void Object.assign(head.chain as object, { after: "0".repeat(64) })),
   "another digest before the first line": (path) =>
@@ -205,20 +204,20 @@ const DAMAGES: Readonly<Record<string, (path: string) => void>> = {
       head.tollgate_ledger = 1;
       (lines[4] as { reference: string }).reference = "another";
     }),
-  "nothing but the heading of a version without digests": (path) =>
+  "only the heading of a version without digests": (path) =>
     rewrite(path, ({ head }) => {
       delete head.chain;
       head.tollgate_ledger = 1;
     }),
-  "zeros behind the end": (path) => writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.alloc(5)])),
-  "a member of no text behind the end": (path) =>
+  "zeros after the end": (path) => writeFileSync(path, Buffer.concat([readFileSync(path), Buffer.alloc(5)])),
+  "an empty gzip member after the end": (path) =>
     writeFileSync(path, Buffer.concat([readFileSync(path), gzipSync("")])),
-  "a member of no text before the beginning": (path) =>
+  "an empty gzip member before the beginning": (path) =>
     writeFileSync(path, Buffer.concat([gzipSync(""), readFileSync(path)])),
   "a torn file": (path) => writeFileSync(path, readFileSync(path).subarray(0, -9)),
   "an empty file": (path) => writeFileSync(path, ""),
   "no gzip": (path) => writeFileSync(path, "text"),
-  "text behind the last line": (path) =>
+  "text after the last line": (path) =>
     writeFileSync(path, gzipSync(Buffer.concat([gunzipSync(readFileSync(path)), Buffer.from("x")]))),
   "no file": (path) => rmSync(path),
 };
@@ -236,7 +235,7 @@ for (const [name, damage] of Object.entries(DAMAGES)) {
   }
 }
 
-/** All faults of a file, one that cannot be read at all included. */
+/** All faults of a file, including one that cannot be read at all. */
 async function faultsOf(path: string): Promise<readonly string[]> {
   const file = (await listArchive(dir)).find((one) => one.path === path);
   assert.ok(file);
@@ -249,7 +248,7 @@ async function faultsOf(path: string): Promise<readonly string[]> {
   );
 }
 
-test("each byte of a file that is changed, left out or put in is noticed", async () => {
+test("each byte of a file that is changed, removed or inserted is detected", async () => {
   const path = fileOf(alice, "first");
   const text = gunzipSync(readFileSync(path));
   assert.ok(text.includes("\ufffd"), "a note has what bytes that are no UTF-8 are read as");
@@ -263,28 +262,28 @@ test("each byte of a file that is changed, left out or put in is noticed", async
       "left out": Buffer.concat([text.subarray(0, at), text.subarray(at + 1)]),
       "a blank put in": Buffer.concat([text.subarray(0, at), Buffer.from(" "), text.subarray(at)]),
     };
-    // All of them throughout the heading, and one after the other in the lines, which a digest covers alike.
+    // All changes in the heading; in the lines, which a digest covers uniformly, one kind of change per byte.
     const changes = Object.entries(all).filter((_, which) => at <= headEnd || which === at % 4);
     for (const [name, bytes] of changes) {
       writeFileSync(path, gzipSync(bytes, { level: 0 }));
       if ((await faultsOf(path)).length === 0) unnoticed.push(`${name} at ${at}`);
     }
   }
-  // Where the chain begins is no matter of this file's own digest: all files and the store have to agree on it.
+  // The start of the chain is not covered by this file's digest: all files and the store have to agree on it.
   const from = text.indexOf('"from":1,') + '"from":'.length;
   assert.deepEqual(unnoticed, [`a lowest bit at ${from}`]);
   writeFileSync(path, gzipSync(Buffer.from(text).fill("0", from, from + 1)));
   assert.ok((await checksFound()).includes("archive_chain"));
 });
 
-/** Of a gzip file without a name (RFC 1952, section 2.3). */
+/** The header length of a gzip file without a name (RFC 1952, section 2.3). */
 const HEAD_BYTES = 10;
 
-test("each byte of the compressed file that is changed is noticed, but for those that say nothing of the text", async () => {
+test("each changed byte of the compressed file is detected, except those that do not affect the text", async () => {
   const path = fileOf(alice, "second");
   const packed = readFileSync(path);
   const text = gunzipSync(packed);
-  // A repetition may be one of either of two places that are the same.
+  // A repetition may refer to either of two places with the same bytes.
   const unpacksTheSame = (bytes: Buffer): boolean => {
     try {
       return gunzipSync(bytes).equals(text);
@@ -307,7 +306,7 @@ test("each byte of the compressed file that is changed is noticed, but for those
   }
 });
 
-test("whole files in each other's place are noticed: of one account, of two, and of two with their names", async () => {
+test("swapped files are detected: within one account, between two, and between two with their names", async () => {
   const swap = (a: string, b: string) => {
     const [one, two] = [readFileSync(a), readFileSync(b)];
     writeFileSync(a, two);
@@ -320,7 +319,7 @@ test("whole files in each other's place are noticed: of one account, of two, and
 
   swap(fileOf(alice, "second"), fileOf(bob, "second"));
   assert.ok((await checksFound()).includes("archive_file"));
-  // The swapped files get the headings that belong there.
+  // The swapped files get the headings that belong to their new names.
   for (const [path, { tag }] of [
     [fileOf(alice, "second"), alice],
     [fileOf(bob, "second"), bob],
@@ -330,14 +329,14 @@ test("whole files in each other's place are noticed: of one account, of two, and
   assert.ok((await checksFound()).includes("archive_chain"));
 });
 
-test("a file of lines that are in another one, too, is noticed", async () => {
+test("a file whose lines are also in another file is detected", async () => {
   const path = fileOf(alice, "first");
   renameSync(path, path.replace("-000000000012", "-000000000011"));
   writeFileSync(path, good.get(path.slice(dir.length + 1)) as Buffer);
   assert.ok((await checksFound()).includes("archive_twice"));
 });
 
-test("a file of lines from the midst of another one makes no gap behind that one", async () => {
+test("a file with lines from the middle of another one causes no gap after that one", async () => {
   const [, ...texts] = gunzipSync(readFileSync(fileOf(alice, "first")))
     .toString()
     .trimEnd()
@@ -349,7 +348,7 @@ test("a file of lines from the midst of another one makes no gap behind that one
   assert.ok(!found.includes("archive_gap"), `${found}`);
 });
 
-test("which lines two files have is told by their numbers", async () => {
+test("lines that two files share are reported by their numbers", async () => {
   const texts = (["first", "second"] as const).flatMap((which) => {
     const [, ...lines] = gunzipSync(readFileSync(fileOf(alice, which)))
       .toString()
@@ -364,7 +363,7 @@ test("which lines two files have is told by their numbers", async () => {
   assert.match(err, /Lines 13 to 14 are in two files/);
 });
 
-test("whoever writes files and digests anew, all of them, has not the link that the store has", async () => {
+test("if all files and digests are rewritten, the last link differs from the store's", async () => {
   let link = newChain(`acct_${alice.tag}`, 1);
   for (const which of ["first", "second"] as const) {
     rewrite(fileOf(alice, which), ({ head, lines }) => {
@@ -382,7 +381,7 @@ test("whoever writes files and digests anew, all of them, has not the link that 
   assert.match(ran.err, /: archive_chain: In the archive: The lines in the files are not what was archived/);
 });
 
-test("files that are nobody's are left alone, and those of accounts that are not here are told of", async () => {
+test("unrelated files are ignored, and files of unknown accounts are reported", async () => {
   writeFileSync(join(dir, "notes.txt"), "x");
   const stranger = fileOf(alice, "first").replace(`acct_${alice.tag}`, "acct_Stranger00");
   writeFileSync(stranger, good.get(fileOf(alice, "first").slice(dir.length + 1)) as Buffer);
@@ -391,7 +390,7 @@ test("files that are nobody's are left alone, and those of accounts that are not
   assert.match(ran.out, /^The folder has files of accounts that this gateway does not have: acct_Stranger00\.$/m);
 });
 
-test("an archive of a version without digests is verified by its sums, and said to have none", async () => {
+test("an archive of a version without digests is verified by its sums and reported as having no digests", async () => {
   const account = await here.account({ usd: "1" });
   for (let at = 0; at < 3; at++) {
     await here.store.credit(account.tag, { id: `pay-${at}`, amount: 1n, kind: "topup", note: "" });
@@ -424,7 +423,7 @@ test("an archive of a version without digests is verified by its sums, and said 
     widened.err,
   );
   writeFileSync(path, asItWas);
-  // What is archived from here on has one.
+  // What is archived from here on has digests.
   await here.store.credit(account.tag, { id: "later", amount: 1n, kind: "topup", note: "" });
   age(account);
   const more = await tollgate(here, "ledger", "archive", "--before", day, "--to", dir, "--account", account.name);
@@ -438,7 +437,7 @@ test("an archive of a version without digests is verified by its sums, and said 
   assert.deepEqual([found.status, /archive_chain/.test(found.err)], [1, true], found.err);
 });
 
-test("a file whose lines the store has not let go of yet is compared with them line by line", async () => {
+test("a file whose lines are still in the store is compared with them line by line", async () => {
   const account = await here.account({ usd: "1" });
   for (let at = 0; at < 3; at++) {
     await here.store.credit(account.tag, { id: `pay-${at}`, amount: 1n, kind: "topup", note: "" });

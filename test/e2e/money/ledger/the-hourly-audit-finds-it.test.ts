@@ -1,4 +1,4 @@
-/** The audit that runs by itself: a minute after the start and every hour, into two gauges and the log. */
+/** The automatic audit: it runs a minute after the start and every hour, and reports to two gauges and the log. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -12,7 +12,10 @@ import { webhookSecret } from "../notices/receiver.ts";
 
 const NOT_BALANCED = "the ledger of an account does not balance";
 
-/** Waits until a gauge has this value: the pass is over then, but where it counts what is off, which is shown at once. */
+/**
+ * Waits until a gauge has this value. By then the pass is over, except where the gauge counts findings, which it shows
+ * at once.
+ */
 async function untilGauge(here: GatewayHere, name: string, value: number): Promise<void> {
   const line = `tollgate_${name} ${value}\n`;
   while (!(await here.gateway.metrics.page()).body.includes(line)) await setImmediate();
@@ -20,7 +23,7 @@ async function untilGauge(here: GatewayHere, name: string, value: number): Promi
 
 test("a doctored account raises the gauge at the next audit, and is named in the log", async (t) => {
   const clock = new HandClock();
-  // Nobody takes notices there, so that they can be looked at where they wait.
+  // No receiver takes notices here, so that they can be read in the queue.
   const notices = { url: `http://127.0.0.1:${await refusingPort(t)}/`, secrets: [webhookSecret("one")] };
   const here = await startGatewayHere({ clock, config: (places) => testConfig(places, { notices }) });
   t.after(() => here.close());
@@ -45,7 +48,7 @@ test("a doctored account raises the gauge at the next audit, and is named in the
   const line = await here.logged(({ msg }) => msg === NOT_BALANCED);
   assert.equal(line.account, `acct_${doctored.tag}`);
   assert.equal((line.findings as { line: number }[])[0]?.line, 240);
-  // The gauge rises with what is found: the audit is over when it asks for its next hour.
+  // The gauge rises as soon as something is found; the audit is over when it sets the timer for the next hour.
   await untilGauge(here, "ledger_unbalanced_accounts", 1);
   await firstOver;
   const over = clock.nextTimerOf(3_600_000);
@@ -80,7 +83,7 @@ test("time cards that end soon are counted", async (t) => {
   await untilGauge(here, 'entitlements_expiring{within="7d"}', 3);
 });
 
-test("a gateway that is closed in the middle of an audit does not wait for its end", async () => {
+test("a gateway that closes during an audit does not wait for the audit", async () => {
   const clock = new HandClock();
   const here = await startGatewayHere({ clock });
   for (let index = 0; index < 20; index++) await here.account();

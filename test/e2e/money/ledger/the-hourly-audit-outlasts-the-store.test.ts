@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B3 for the hourly audit: it waits for a store that is away, goes on where it was, and is
- * not stopped by one account.
+ * docs/failure-model.md row B3 for the hourly audit: it waits while the store is unreachable, continues where it was,
+ * and is not stopped by one account.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -17,11 +17,11 @@ import { HandClock } from "../../protocol/whole/hand-clock.ts";
 interface Scene {
   readonly clock: HandClock;
   readonly lines: Record<string, unknown>[];
-  /** Lets time pass until a gauge has this value. */
+  /** Advances the clock until a gauge has this value. */
   until(gauge: string, value: number): Promise<void>;
 }
 
-/** Three accounts, 250 lines in the middle one, under a watch. */
+/** Three accounts, 250 lines in the middle one, with the hourly audit running. */
 async function scene(t: TestContext, failing: (store: Store) => Store): Promise<Scene> {
   const store = await openTestStore(t);
   for (const name of ["first", "second", "third"]) await makeAccount(store, name, { funds: 10n ** 12n });
@@ -53,7 +53,7 @@ async function scene(t: TestContext, failing: (store: Store) => Store): Promise<
   };
 }
 
-test("a store that is away for a while is asked again, and nothing is read twice", async (t) => {
+test("an audit asks an unreachable store again, and reads nothing twice", async (t) => {
   const read: number[] = [];
   const { until, lines } = await scene(t, (store) => {
     let calls = 0;
@@ -71,7 +71,7 @@ test("a store that is away for a while is asked again, and nothing is read twice
   assert.deepEqual(lines, []);
 });
 
-test("a store that stays away cuts the audit off, and the next hour has another one", async (t) => {
+test("an audit is cut off if the store stays unreachable, and the next hour starts another one", async (t) => {
   let away = true;
   const { until, lines, clock } = await scene(t, (store) =>
     overlay(store, {
@@ -91,7 +91,7 @@ test("a store that stays away cuts the audit off, and the next hour has another 
   await until("ledger_unbalanced_accounts", 0);
 });
 
-test("an account that cannot be read is one that does not balance, and the others are audited", async (t) => {
+test("an account that cannot be read counts as one that does not balance, and the others are audited", async (t) => {
   const audited: string[] = [];
   const { until, lines } = await scene(t, (store) =>
     overlay(store, {
@@ -112,7 +112,7 @@ test("an account that cannot be read is one that does not balance, and the other
   );
 });
 
-test("an account whose cards cannot be read is told of at once, and the others are counted", async (t) => {
+test("an account whose cards cannot be read is reported at once, and the others are counted", async (t) => {
   const asked = new Set<string>();
   const { until, lines, clock } = await scene(t, (store) =>
     overlay(store, {
@@ -135,7 +135,7 @@ test("an account whose cards cannot be read is told of at once, and the others a
   );
 });
 
-test("what a pass has found is shown although the rest of it is cut off", async (t) => {
+test("findings of a pass are shown although the rest of the pass is cut off", async (t) => {
   let audits = 0;
   const { until, lines, clock } = await scene(t, (store) =>
     overlay(store, {

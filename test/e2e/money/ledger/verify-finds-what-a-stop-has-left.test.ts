@@ -1,5 +1,5 @@
-// docs/failure-model.md row B13: `ledger verify` finds what a stopped script has left until the script is completed,
-// and nothing after that.
+// docs/failure-model.md row B13: `ledger verify` finds the traces of a script that stopped halfway until the script is
+// completed, and nothing after that.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Finding } from "../../../../src/store/audit/snapshot.ts";
@@ -27,7 +27,7 @@ async function findingsOf(store: Store, tag: AccountTag): Promise<readonly Findi
   return (await auditToEnd(auditAccount(store, { name, tag }))).findings;
 }
 
-/** What the walk through the marks finds, of one account or of all. */
+/** The findings of the scan through the settled marks, of one account or of all. */
 async function marksOf(store: Store, tag?: AccountTag): Promise<(string | undefined)[][]> {
   const found: MarkFinding[] = [];
   for await (const step of auditMarks(store, tag)) {
@@ -37,7 +37,7 @@ async function marksOf(store: Store, tag?: AccountTag): Promise<(string | undefi
   return found.map(({ account, check, about }) => [account, check, about]).sort();
 }
 
-/** What follows from memos: the charges of these scenes have none to be computed again from. */
+/** Checks that recompute charges from memos: the charges of these scenes have no memos. */
 const OF_MEMOS = ["charge", "attempts", "day_counts"];
 
 const CHANGES = ["admit", "extend", "settle", "credit", "grant", "ledger-archive"];
@@ -46,7 +46,7 @@ const CHANGES = ["admit", "extend", "settle", "credit", "grant", "ledger-archive
 const ONE_WRITE = ["a refusal for its tokens", "a request that was settled before", "a request that was voided before"];
 
 for (const scene of SCENES.filter(({ script, step }) => !step && CHANGES.includes(script))) {
-  test(`${scene.script}, ${scene.name}: found where it has stopped behind its first write, and only there`, async () => {
+  test(`${scene.script}, ${scene.name}: found if it stopped after its first write, and only then`, async () => {
     await theatre.clear();
     await scene.prepare(theatre.direct);
     const untouched = await theatre.keyspace();
@@ -78,7 +78,7 @@ for (const scene of SCENES.filter(({ script, step }) => !step && CHANGES.include
   });
 }
 
-test("a request that counts as settled without a line, and one whose hold is still there, are found", async (t) => {
+test("a request that is settled without a line, and a settled one whose hold still exists, are found", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const store = await openUrl(redis);
@@ -86,17 +86,18 @@ test("a request that counts as settled without a line, and one whose hold is sti
   const [tag, other] = [await makeAccount(store, "Marked", { funds: 9_000n }), await makeAccount(store, "Other")];
   const markKey = (of: AccountTag, rid: string) => `{a:${of}}:d:${rid}`;
   const mark = (rid: string, ...texts: string[]) => redis.command("SET", markKey(tag, rid), JSON.stringify(texts));
-  // Charged in earnest, more than one page of lines.
+  // Really charged, more than one page of lines.
   const charged = Array.from({ length: 120 }, (_, at) => ridOf(100 + at));
   for (const requestId of charged) {
     const ask = admitAsk({ tag, requestId });
     await store.settle(settleAsk(ask, admitted(await store.admit(ask)), { amount: 30n }));
   }
   assert.deepEqual(await marksOf(store), []);
-  // The same by the version before, whose marks name no line, and where another version took the line's place.
+  // Marks of the previous version, which name no line, and marks whose line number belongs to a line of another
+  // version.
   await mark(charged[110] as string, "30", "");
   await mark(charged[111] as string, "30", "", "4");
-  // Voided, by this version and by the one before.
+  // Voided, by this version and by the previous one.
   await mark(ridOf(1), "0", "", "");
   await mark(ridOf(2), "0", "");
   assert.deepEqual(await marksOf(store), []);
@@ -117,7 +118,7 @@ test("a request that counts as settled without a line, and one whose hold is sti
   assert.deepEqual(await marksOf(store), [...ofMarked, ["Other", "mark_without_line", ridOf(9)]]);
   assert.deepEqual(await marksOf(store, tag), ofMarked);
 
-  // A key of another type takes its own account away and no other.
+  // A key of another type makes its own account unreadable, and no other.
   await redis.command("LPUSH", markKey(other, ridOf(10)), "x");
   assert.deepEqual(await marksOf(store, other), [["Other", "unreadable", undefined]]);
   assert.deepEqual(await marksOf(store, tag), ofMarked);

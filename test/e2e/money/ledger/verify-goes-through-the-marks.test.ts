@@ -1,6 +1,6 @@
 /**
- * `tollgate ledger verify` goes through the settled marks of the store, to which no line leads, in steps that keep
- * nobody waiting, and names each request that is settled without a line.
+ * `tollgate ledger verify` scans the settled marks of the store, which no line refers to, in steps that delay no one
+ * else, and reports each request that is settled without a line.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -16,7 +16,7 @@ import { openTestStore } from "../../../unit/console/test-store.ts";
 import { makeAccount, ridOf } from "../../../unit/store/asks.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
 
-/** A clock on which each look at it takes a while. */
+/** A clock that moves each time it is read. */
 function busyClock(msPerLook: number): Clock {
   let nowMs = 0;
   return { ...systemClock, monotonicMs: () => (nowMs += msPerLook) };
@@ -29,7 +29,7 @@ interface Scene {
   readonly seen: string[];
 }
 
-/** Two accounts, the first with three marks that have no line, among some thousand other keys. */
+/** Two accounts, the first with three marks that have no line, among a few thousand other keys. */
 async function scene(t: TestContext, wrap: (store: Store) => Store = (store) => store, clock = busyClock(150)) {
   const redis = await startRedis();
   t.after(() => redis.stop());
@@ -52,7 +52,7 @@ const COMPLAINTS = [1, 2, 3].map(
   (number) => `Account marked: mark_without_line: The request ${ridOf(number)} counts as settled, but has no line.`,
 );
 
-test("what is settled without a line fails the verification, of its own account and of all", async (t) => {
+test("a request that is settled without a line fails the verification of its account and of all accounts", async (t) => {
   const { tollgate, seen } = await scene(t);
   for (const argv of [[], ["--account", "marked"]]) {
     seen.length = 0;
@@ -69,7 +69,7 @@ test("what is settled without a line fails the verification, of its own account 
   assert.deepEqual([json.accounts, json.unbalanced, item.finding_count], [2, 1, 3]);
 });
 
-test("an answer ends in the middle of the keys, the next one goes on, and a forgotten one begins its part anew", async (t) => {
+test("an answer ends in the middle of the keys, the next one continues, and a forgotten one restarts its part", async (t) => {
   const { ask } = await scene(t);
   const about: string[] = [];
   let [cursor, answers] = ["", 0];
@@ -98,7 +98,7 @@ test("an answer ends in the middle of the keys, the next one goes on, and a forg
   assert.deepEqual([nobody.status, nobody.json.error?.code], [404, "unknown_account"]);
 });
 
-test("a store that goes away meanwhile is waited for, and no part is gone through twice", async (t) => {
+test("if the store becomes unreachable in the meantime, the command waits, and no part is scanned twice", async (t) => {
   const places: (string | undefined)[] = [];
   let calls = 0;
   const { tollgate, waits, seen } = await scene(t, (store) =>
@@ -118,7 +118,7 @@ test("a store that goes away meanwhile is waited for, and no part is gone throug
   assert.equal(new Set(places).size, places.length);
 });
 
-/** Marks when each step of a store that answers at once began: in which turn of the event loop, and at what time. */
+/** Records when each step of a store that answers at once began: in which turn of the event loop, and at what time. */
 function watched(store: Store, steps: { turn: number; atMs: number }[]): { store: Store; stop(): void } {
   let [turn, goes] = [0, true];
   const next = () => {
@@ -149,7 +149,7 @@ function watched(store: Store, steps: { turn: number; atMs: number }[]): { store
 }
 
 for (const path of ["verification", "marks"]) {
-  test(`between two steps of ${path} others have their turn, and as long as the step took`, async (t) => {
+  test(`between two steps of ${path} other work gets a turn, for as long as the step took`, async (t) => {
     const store = await openTestStore(t);
     const tag = await makeAccount(store, "large", { funds: 100n });
     for (let at = 0; at < 300; at++) await store.credit(tag, { id: `p${at}`, amount: 1n, kind: "topup", note: "" });
@@ -168,7 +168,7 @@ for (const path of ["verification", "marks"]) {
         const before = steps[at - 1];
         if (!before) continue;
         assert.ok(step.turn > before.turn, `step ${at} had the turn of the one before`);
-        // A timer of Node.js may be a millisecond early.
+        // A timer of Node.js may fire a millisecond early.
         assert.ok(step.atMs - before.atMs >= pauseMs - 1, `step ${at} came after ${step.atMs - before.atMs} ms`);
       }
     }

@@ -1,6 +1,6 @@
 /**
- * A change from outside the gateway, in the embedded store's file or in Redis, is found: by account, by line and by the
- * name of the check, in words and as JSON, with exit status 1.
+ * A change made outside the gateway, in the embedded store's file or in Redis, is found. It is reported by account,
+ * line and name of the check, as text and as JSON, with exit status 1.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ async function usedAccount(of: GatewayHere): Promise<TestAccount> {
   return account;
 }
 
-/** Verifies an account and all of them: both say what is wrong by exactly these checks. */
+/** Verifies one account and all of them: both must report exactly these checks. */
 async function assertFound(of: GatewayHere, account: TestAccount, checks: readonly string[]): Promise<string> {
   const ran = await tollgate(of, "ledger", "verify", "--account", account.name);
   assert.equal(ran.status, 1, ran.out);
@@ -95,30 +95,30 @@ describe("in the embedded store", () => {
       words: /: The sum topped up is 10\.999999 USD; the lines sum up to 9\.999999\.$/m,
     },
     {
-      name: "how many lines there are",
+      name: "the number of lines",
       sql: "UPDATE accounts SET seq = seq + 1 WHERE tag = ?",
       checks: ["line_count"],
       words: /: 6 lines were written, but the last existing line is line 5\.$/m,
     },
     {
-      name: "what a card has paid",
+      name: "the amount that a card has paid",
       sql: "UPDATE entitlements SET spent = 7 WHERE tag = ?",
       checks: ["card_spent"],
       words: /: The sum spent on the card code_1 is 0\.000000007 USD; the lines sum up to 0\.00\.$/m,
     },
     {
-      name: "what a card is worth",
+      name: "the quota of a card",
       sql: "UPDATE entitlements SET quota = 5001 WHERE tag = ?",
       checks: ["card_quota"],
     },
     {
-      name: "a card that is hidden",
+      name: "a hidden card",
       sql: "UPDATE entitlements SET listed = 0 WHERE tag = ?",
       checks: ["card_unlisted"],
     },
-    { name: "a card that is gone", sql: "DELETE FROM entitlements WHERE tag = ?", checks: ["card_missing"] },
+    { name: "a missing card", sql: "DELETE FROM entitlements WHERE tag = ?", checks: ["card_missing"] },
     {
-      name: "a card that nobody gave",
+      name: "a card that was never granted",
       sql: "INSERT INTO entitlements (tag, id, plan, grp, starts, ends) VALUES (?, 'x', 'pro', 'cards', 0, 1)",
       checks: ["card_without_line"],
     },
@@ -130,7 +130,7 @@ describe("in the embedded store", () => {
         /: The sum of all days in the group money, model chat-1, key key_\w+ is \S+ USD; the lines sum up to \S+\.$/m,
     },
     {
-      name: "the model of a sum",
+      name: "the model of a daily sum",
       sql: "UPDATE days SET field = replace(field, 'chat-1', 'chat-2') WHERE tag = ? AND field LIKE 'money|chat-1|%'",
       checks: ["day_sums", "day_counts", "day_costs"],
     },
@@ -157,7 +157,7 @@ describe("in the embedded store", () => {
       words: /: Over all days, the group money, model chat-1, key \S+ has cost \S+ USD instead of \S+\.$/m,
     },
     {
-      name: "what was absorbed on a day",
+      name: "the absorbed amount of a day",
       sql: "UPDATE days SET absorbed = absorbed + 1 WHERE tag = ? AND field LIKE 'money|chat-1|%'",
       checks: ["day_costs"],
     },
@@ -169,7 +169,7 @@ describe("in the embedded store", () => {
         /: Over all days, the model chat-1 of the upstream up-chat has cost \S+ USD instead of \S+, \d+ output tokens instead of \d+\.$/m,
     },
     {
-      name: "what an upstream was charged for",
+      name: "the charges of an upstream",
       sql: "UPDATE days SET amount = amount - 1 WHERE tag = ? AND field = '^up-chat|chat-1'",
       checks: ["upstream_sums"],
     },
@@ -191,7 +191,7 @@ describe("in the embedded store", () => {
       words: /, line 3: charge: The charge of \S+ is \S+ USD; its tokens at its prices give \S+\.$/m,
     },
     {
-      name: "an amount below nothing",
+      name: "a negative amount",
       sql: "UPDATE ledger SET amount = -1000 WHERE tag = ? AND seq = 5",
       checks: ["line_amount", "line_balance", "balance", "topped_up", "payment"],
     },
@@ -202,19 +202,19 @@ describe("in the embedded store", () => {
       words: /, line 4: attempts: The attempt at \S+ cost \S+ USD; its tokens give \S+\.$/m,
     },
     {
-      name: "a memo that is none",
+      name: "an invalid memo",
       sql: "UPDATE ledger SET memo = '{}' WHERE tag = ? AND seq = 4",
       checks: ["charge", "day_counts", "day_costs", "upstream_sums"],
       words: /, line 4: charge: The memo lacks the figures from which the charge was computed\.$/m,
     },
     {
-      name: "where a charge went",
+      name: "the receiving account of a charge",
       sql: "UPDATE ledger SET credit = 'acct_0000000000' WHERE tag = ? AND seq = 3",
       checks: ["line_sides"],
       words: /, line 3: line_sides: A line of the kind usage does not move money from acct_\w+ to acct_0000000000\.$/m,
     },
     {
-      name: "a kind that is none",
+      name: "an unknown kind",
       sql: "UPDATE ledger SET kind = 'gift' WHERE tag = ? AND seq = 5",
       checks: ["line_sides", "topped_up", "payment_count"],
     },
@@ -224,12 +224,12 @@ describe("in the embedded store", () => {
       checks: ["day_sums", "day_counts", "day_costs"],
     },
     {
-      name: "whose request a charge was of",
+      name: "the request of a charge",
       sql: "UPDATE ledger SET ref = (SELECT ref FROM ledger AS other WHERE other.tag = ledger.tag AND seq = 3) WHERE tag = ? AND seq = 4",
       checks: ["charged_twice", "settled_mark"],
     },
     {
-      name: "a line that is gone",
+      name: "a missing line",
       sql: "DELETE FROM ledger WHERE tag = ? AND seq = 4",
       checks: [
         "line_order",
@@ -244,13 +244,13 @@ describe("in the embedded store", () => {
       words: /, line 5: line_order: The lines are not numbered without gaps: line 4 is missing before it\.$/m,
     },
     {
-      name: "a last line that is gone",
+      name: "a missing last line",
       sql: "DELETE FROM ledger WHERE tag = ? AND seq = 5",
       checks: ["line_count", "balance", "topped_up", "payment_count"],
       words: /: 5 lines were written, but the last existing line is line 4\.$/m,
     },
     {
-      name: "a settled mark that is gone",
+      name: "a missing settled mark",
       sql: "DELETE FROM settled WHERE tag = ?1 AND rid = (SELECT ref FROM ledger WHERE tag = ?1 AND seq = 3)",
       checks: ["settled_mark"],
       words: /, line 3: settled_mark: The request \S+ has no settled mark: a replay would charge it again\.$/m,
@@ -261,7 +261,7 @@ describe("in the embedded store", () => {
       checks: ["settled_mark"],
     },
     {
-      name: "a payment that is forgotten",
+      name: "a missing payment",
       sql: "DELETE FROM payments WHERE tag = ? AND id = 'adj'",
       checks: ["payment", "payment_count"],
       words: /, line 5: payment: The payment adj has no record: if it is repeated, it is counted again\.$/m,
@@ -272,7 +272,7 @@ describe("in the embedded store", () => {
       checks: ["payment"],
     },
     {
-      name: "a payment that nobody made",
+      name: "a payment that was never made",
       sql: "INSERT INTO payments (tag, id, amount) VALUES (?, 'ghost', 1)",
       checks: ["payment_count"],
     },
@@ -288,7 +288,7 @@ describe("in the embedded store", () => {
     });
   }
 
-  test("verification goes through all accounts, a page at a time, and names those that are off", async () => {
+  test("verification goes through all accounts, a page at a time, and names those with findings", async () => {
     const sound = await usedAccount(here);
     const off = await usedAccount(here);
     doctor("UPDATE accounts SET bal = bal + 1 WHERE tag = ?", off.tag);
@@ -318,7 +318,7 @@ describe("in the embedded store", () => {
     assert.deepEqual([nobody.status, /no account named `nobody`/.test(nobody.err)], [1, true]);
   });
 
-  test("a code that paid here but is another's, or is as good as new, could be redeemed twice", async () => {
+  test("a code that is credited here but belongs to another account, or is still unused, is reported because it could be redeemed twice", async () => {
     const account = await here.account();
     const [one] = await sell(here.store, 1);
     assert.ok(one);
@@ -361,7 +361,7 @@ describe("on Redis", () => {
     readonly running: string;
   }
 
-  /** The same account with a request under way, which holds 100 nano-dollars. */
+  /** The same account with a request in flight, which holds 100 nano-dollars. */
   async function scene(): Promise<Scene> {
     const account = await usedAccount(here);
     const [line] = await here.store.readLedger(account.tag, 2, 1);
@@ -384,25 +384,25 @@ describe("on Redis", () => {
       words: /: held: The held amount is 0\.000000105 USD; the holds sum up to 0\.0000001\.$/m,
     },
     {
-      name: "more held than there is",
+      name: "holds above the balance",
       commands: ({ at }) => [["HSET", at, "held", "9000000000000000"]],
       checks: ["held", "held_range"],
     },
     {
-      name: "a hold that is gone",
+      name: "a missing hold",
       commands: ({ at, running }) => [["HDEL", `${at}:h`, running]],
       checks: ["held", "in_flight", "hold_expiry"],
       words: /: hold_expiry: The request \S+ is in the list of expiries, but has no hold\.$/m,
     },
     {
-      name: "a hold that nothing lets go",
+      name: "a hold that nothing releases",
       commands: ({ at, running }) => [["ZREM", `${at}:hx`, running]],
       checks: ["hold_expiry"],
       words:
         /: The hold of the request \S+ should expire at \d{13} \(ms\), but expires never, because it is not in the list of expiries\.$/m,
     },
     {
-      name: "a hold that ends a year late",
+      name: "a hold that expires a year late",
       commands: ({ at, running }) => [["ZADD", `${at}:hx`, "9999999999999", running]],
       checks: ["hold_expiry"],
       words: /: The hold of the request \S+ should expire at \d{13} \(ms\), but expires at 9999999999999\.$/m,
@@ -412,26 +412,34 @@ describe("on Redis", () => {
       commands: ({ at, running }) => [["SET", `${at}:d:${running}`, '["0",""]']],
       checks: ["hold_settled"],
     },
-    { name: "requests in flight", commands: ({ at }) => [["HINCRBY", at, "conc", "1"]], checks: ["in_flight"] },
     {
-      name: "requests in flight of a group",
+      name: "the number of requests in flight",
+      commands: ({ at }) => [["HINCRBY", at, "conc", "1"]],
+      checks: ["in_flight"],
+    },
+    {
+      name: "the number of requests in flight of a group",
       commands: ({ at }) => [["HSET", at, "c:money", "7"]],
       checks: ["in_flight"],
     },
     {
-      name: "requests in flight of a group that has none",
+      name: "requests in flight of a group without any",
       commands: ({ at }) => [["HSET", at, "c:cards", "1"]],
       checks: ["in_flight"],
       words: /: The count of requests in flight in cards is 1; there are 0 holds\.$/m,
     },
-    { name: "what is held of a card", commands: ({ at }) => [["HSET", at, "eh:code_1", "5"]], checks: ["card_held"] },
     {
-      name: "a card beyond its worth",
+      name: "the held amount of a card",
+      commands: ({ at }) => [["HSET", at, "eh:code_1", "5"]],
+      checks: ["card_held"],
+    },
+    {
+      name: "a card that has paid more than its quota",
       commands: ({ at }) => [["HSET", at, "ep:code_1", "6000"]],
       checks: ["card_spent", "card_overdrawn"],
     },
     {
-      name: "what a card is worth",
+      name: "the quota of a card",
       commands: ({ at }) => [["HSET", at, "e:code_1", '["code_1","pro","cards","0","9999999999999","1"]']],
       checks: ["card_quota"],
     },
@@ -440,10 +448,10 @@ describe("on Redis", () => {
       commands: ({ at }) => [["HSET", at, "e:code_1", "nonsense"]],
       checks: ["unreadable", "card_missing"],
     },
-    { name: "a card that is gone", commands: ({ at }) => [["HDEL", at, "e:code_1"]], checks: ["card_missing"] },
-    { name: "a card that is hidden", commands: ({ at }) => [["HSET", at, "es", "[]"]], checks: ["card_unlisted"] },
+    { name: "a missing card", commands: ({ at }) => [["HDEL", at, "e:code_1"]], checks: ["card_missing"] },
+    { name: "a hidden card", commands: ({ at }) => [["HSET", at, "es", "[]"]], checks: ["card_unlisted"] },
     {
-      name: "a card that nobody gave",
+      name: "a card that was never granted",
       commands: ({ at }) => [["HSET", at, "e:x", '["x","pro","cards","0","1",""]']],
       checks: ["card_without_line"],
     },
@@ -455,7 +463,7 @@ describe("on Redis", () => {
       checks: ["day_sums"],
     },
     {
-      name: "the sum of a day that is no number",
+      name: "a daily sum that is not a number",
       commands: ({ at, account }) => [
         ["HSET", `${at}:day:${new Date().toISOString().slice(0, 10)}`, `money|chat-1|${account.keyId}`, "x"],
       ],
@@ -476,7 +484,7 @@ describe("on Redis", () => {
       checks: ["day_costs"],
     },
     {
-      name: "what an upstream was charged for, and its tokens",
+      name: "the charges and tokens of an upstream",
       commands: ({ at }) => [
         ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^charged|up-chat|chat-1", "1"],
         ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^input|up-chat|chat-1", "-1"],
@@ -485,7 +493,7 @@ describe("on Redis", () => {
       words: /: Over all days, the model chat-1 of the upstream up-chat has charged \S+ USD instead of \S+, \d+ input/m,
     },
     {
-      name: "a model of an upstream that nobody asked",
+      name: "a model at an upstream that got no request",
       commands: ({ at }) => [
         ["HINCRBY", `${at}:use:${new Date().toISOString().slice(0, 10)}`, "^cost|up-chat|ghost|^", "1"],
       ],
@@ -493,7 +501,7 @@ describe("on Redis", () => {
       words: /: Over all days, the model ghost\|\^ of the upstream up-chat has cost/m,
     },
     {
-      name: "a settled mark that is gone",
+      name: "a missing settled mark",
       commands: ({ at, charged }) => [["DEL", `${at}:d:${charged}`]],
       checks: ["settled_mark"],
     },
@@ -503,18 +511,18 @@ describe("on Redis", () => {
       checks: ["settled_mark"],
     },
     {
-      name: "a settled mark that is none",
+      name: "an invalid settled mark",
       commands: ({ at, charged }) => [["SET", `${at}:d:${charged}`, "x"]],
       checks: ["settled_mark"],
     },
     {
-      name: "a payment that is forgotten",
+      name: "a missing payment",
       commands: ({ at }) => [["HDEL", `${at}:pay`, "adj"]],
       checks: ["payment", "payment_count"],
     },
     { name: "a payment's amount", commands: ({ at }) => [["HSET", `${at}:pay`, "adj", "1"]], checks: ["payment"] },
     {
-      name: "a payment that nobody made",
+      name: "a payment that was never made",
       commands: ({ at }) => [["HSET", `${at}:pay`, "ghost", "1"]],
       checks: ["payment_count"],
     },
@@ -525,7 +533,7 @@ describe("on Redis", () => {
       words: /: The key key_\w+ works, but cannot be found by its id: it can be neither moved nor revoked\.$/m,
     },
     {
-      name: "a key that is listed and gone",
+      name: "a listed key that is missing",
       commands: ({ at, account }) => [["HDEL", at, `k:${hashKey(account.key)}`]],
       checks: ["key_index"],
       words: /: The key key_\w+ is listed, but there is no such key\.$/m,
@@ -545,25 +553,25 @@ describe("on Redis", () => {
       checks: ["unreadable"],
     },
     {
-      name: "an account that the list of accounts lacks",
+      name: "an account missing from the list of accounts",
       commands: ({ account }) => [["ZREM", "{idx:accounts}:names", account.name]],
       checks: ["account_unlisted"],
       words: /: account_unlisted: No name in the list of accounts leads to acct_\w+: a walk through all/m,
     },
-    { name: "an account that is gone", commands: ({ at }) => [["DEL", at]], checks: ["account_missing"] },
+    { name: "a missing account", commands: ({ at }) => [["DEL", at]], checks: ["account_missing"] },
     {
-      name: "a balance that is no number",
+      name: "a balance that is not a number",
       commands: ({ at }) => [["HSET", at, "bal", "lots"]],
       checks: ["balance", "held_range", "unreadable"],
     },
     { name: "holds of another type", commands: ({ at }) => [["SET", `${at}:h`, "x"]], checks: ["unreadable"] },
     {
-      name: "a last line that is gone",
+      name: "a missing last line",
       commands: ({ at }) => [["XDEL", `${at}:l`, "5-0"]],
       checks: ["line_count", "balance", "topped_up", "payment_count"],
     },
     {
-      name: "a line beyond the count",
+      name: "a line above the count",
       commands: ({ at }) => [["XADD", `${at}:l`, "6-0", "at", "1", "kind", "topup", "amount", "5"]],
       checks: ["line_count", "line_unreadable"],
       words: /, line 6: line_unreadable: The entry is not a valid ledger line\.$/m,
@@ -574,7 +582,7 @@ describe("on Redis", () => {
       checks: ["line_order", "line_unreadable"],
     },
     {
-      name: "an opening line that is none",
+      name: "an invalid opening line",
       commands: ({ at }) => [["HSET", `${at}:lo`, "seq", "3", "line", "x"]],
       checks: [
         ...["line_order", "line_unreadable", "line_balance", "balance", "spent", "topped_up"],
@@ -601,7 +609,7 @@ describe("on Redis", () => {
     });
   }
 
-  test("an account that no name leads to is named, with its hash and without, and one without a line is none", async () => {
+  test("an account missing from the name index is reported, by name or by id; an account without lines is not", async () => {
     const { account, at } = await scene();
     const named = async () => {
       const ran = await tollgate(here, "--json", "ledger", "verify");
@@ -621,7 +629,7 @@ describe("on Redis", () => {
     await redis.command("DEL", `${at}:l`, `${at}:lo`);
   });
 
-  test("a code that is another's", async () => {
+  test("a code that belongs to another account is reported", async () => {
     const account = await here.account();
     const [one] = await sell(here.store, 1);
     assert.ok(one);
@@ -631,7 +639,7 @@ describe("on Redis", () => {
     await assertFound(here, account, ["code_owner"]);
   });
 
-  test("a request that is settled without a hold, or void, is no finding", async () => {
+  test("a request that is settled without a hold, or voided, is not a finding", async () => {
     const account = await here.account();
     const ask = { tag: account.tag, requestId: newRequestId(Date.now(), () => Buffer.alloc(16)) };
     const unknown = { storeTimeMs: Date.now(), group: "money", keyId: account.keyId, entitlement: undefined };

@@ -1,8 +1,8 @@
 /**
- * Charged, cost, absorbed and margin, and a vendor's export against them, through a whole gateway. The model costs its
- * clients 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the operator 0.50 and 5 at
- * the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens in and 100 out; the question
- * of a try that failed is estimated at 20 tokens.
+ * Charges, cost, absorbed amounts and margin, and their comparison with a vendor's export, through a whole gateway. The
+ * model costs its clients 1 USD (input) and 10 USD (output) per million tokens, times two in this group; it costs the
+ * operator 0.50 and 5 at the upstream east, which is tried first, and 0.80 and 8 at west. Every answer has 1000 tokens
+ * in and 100 out; the question of a failed attempt is estimated at 20 tokens.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ import { ask, assertAtRest, PROTOCOL_LIST } from "../../protocol/whole/asking.ts
 import { tollgate } from "./house.ts";
 
 const duo = (places: ConfigPlaces): string => {
-  // Both fail more often in a row than a server in use may before it is passed over.
+  // Both upstreams fail more often in a row than a default server may before it is ejected.
   const health = { failures: 1000, failure_percent: 100 };
   const server = { protocol: "chat", base_url: places.upstreamUrl, health } as const;
   return testConfig(places, {
@@ -62,7 +62,7 @@ async function settled(protocol: (typeof PROTOCOL_LIST)[number], ...behaviours: 
 }
 
 before(async () => {
-  // All requests are of one day: should midnight have passed meanwhile, another gateway begins again.
+  // All requests must be on the same day: if midnight passes in between, start again with another gateway.
   do {
     await started?.close();
     started = await startGatewayHere({ config: duo });
@@ -109,7 +109,7 @@ test("usage shows what was charged, what it cost, what was absorbed, and the mar
   assert.deepEqual(await usage("group"), [`twice,${whole}`]);
   assert.deepEqual(await usage("account"), [`${account.name},${whole}`]);
   assert.deepEqual(await usage("day"), [`${day},${whole}`]);
-  // By upstream also the tokens of tries that failed are there, as they may be on its bill.
+  // Grouped by upstream, the tokens of failed attempts are included, because they may be on its bill.
   assert.deepEqual(await usage("upstream"), [
     "east,0.012,0.00302,0.00002,0.00898,5,3040,0,0,300,0",
     "west,0.004,0.001616,0.000016,0.002384,2,1020,0,0,100,0",
@@ -121,7 +121,7 @@ test("usage shows what was charged, what it cost, what was absorbed, and the mar
   assert.equal(total.margin_usd, "0.011364");
 });
 
-test("the ledger's lines say the same, and verification finds nothing", async () => {
+test("the ledger's lines agree, and verification finds nothing", async () => {
   const lines = await here.store.readLedger(account.tag, 0, 100);
   const sum = (amounts: bigint[]) => amounts.reduce((total, amount) => total + amount, 0n);
   const cost = (line: (typeof lines)[number]) => BigInt(JSON.parse(line.memo).cost);
@@ -145,7 +145,7 @@ test("metrics count the cost by group, model and upstream", async () => {
   assert.ok(Math.abs(value("west") - 0.001616) < 1e-9);
 });
 
-test("a client that asks for its own usage is not told what it cost", async () => {
+test("a client that asks for its own usage does not see what it cost", async () => {
   const reply = await fetch(`${here.url}/v1/usage`, { headers: { authorization: `Bearer ${account.key}` } });
   assert.equal(reply.status, 200);
   const text = await reply.text();
@@ -163,7 +163,7 @@ async function reconciled(text: string, ...more: string[]) {
 
 const CSV = "date,model,input_tokens,output_tokens,cost_usd\r\n";
 
-test("an export that agrees is status 0, whatever names the vendor gives the model", async () => {
+test("reconciling with an export that agrees is status 0, whatever the vendor calls the model", async () => {
   for (const model of ["vendor/duo-east", "duo-east-2026-01-31", "Duo East"]) {
     const ran = await reconciled(
       `${CSV}${day},${model},3000,200,$0.003\r\n${day}T23:59:59Z,${model},40,100,2e-5\r\n`,
@@ -185,7 +185,7 @@ test("an export that agrees is status 0, whatever names the vendor gives the mod
   assert.equal(near.status, 0, near.err);
 });
 
-test("days that differ by more than the share are named, on either side", async () => {
+test("days that differ by more than the tolerance are named, in both directions", async () => {
   const yesterday = utcDay(Date.parse(day) - 86_400_000);
   const rows = `${day},duo-east,3040,300,0.00302\r\n${yesterday},duo-east,10,5,0.001\r\n`;
   const ran = await reconciled(`${CSV}${rows}`);
@@ -199,7 +199,7 @@ test("days that differ by more than the share are named, on either side", async 
     new RegExp(`^${yesterday} +vendor/duo-east +cost_usd +0\\.001 +0\\.00 +0\\.001 +100\\.00 % +differs$`, "m"),
   );
   assert.match(ran.out, new RegExp(`^${day} +vendor/duo-east +input +3040 +3040 +0 +0\\.00 %$`, "m"));
-  // Days of ours that the file lacks, within the days asked for.
+  // Our days that the file lacks, within the requested days.
   const lacking = await reconciled(`${CSV}${yesterday},other,0,0,0\r\n`, "--since", yesterday, "--until", day);
   assert.equal(lacking.status, 1);
   assert.match(lacking.err, new RegExp(`${day}, vendor/duo-east: input by 100`));
@@ -214,13 +214,13 @@ test("days that differ by more than the share are named, on either side", async 
   ]);
 });
 
-test("figures that no known column tells are named as not compared", async () => {
+test("figures that no known column has are reported as not compared", async () => {
   const ran = await reconciled(`date,model,text,cost\n${day},duo-east,3040,0.00302\n`);
   assert.equal(ran.status, 0, ran.err);
   assert.match(ran.out, /Not compared, because no known column has it: input, output\./);
 });
 
-test("models that only others have used are told of, and differ where that is asked for", async () => {
+test("models in the export that this gateway did not use are reported, and differ if that is requested", async () => {
   const rows = `${day},duo-east,3040,300,0.00302\r\n${day},else,7,8,9\r\n`;
   const ran = await reconciled(`${CSV}${rows}`);
   assert.equal(ran.status, 0, ran.err);
@@ -228,7 +228,7 @@ test("models that only others have used are told of, and differ where that is as
   assert.equal((await reconciled(`${CSV}${rows}`, "--all-models")).status, 1);
 });
 
-test("options and files that are none are status 2", async () => {
+test("invalid options and files are status 2", async () => {
   const good = `${CSV}${day},duo-east,1,1,1\r\n`;
   for (const [text, more, reason] of [
     [`${CSV}${day},m,1,1\r\n`, [], /, line 2: it has 4 cells, the heading has 5\.$/m],
@@ -251,14 +251,14 @@ test("options and files that are none are status 2", async () => {
   assert.match(nothing.err, /^Nothing was compared/);
 });
 
-test("a bill above an account's funds is absorbed at the model's price, and costs what it costs", async () => {
+test("a bill above an account's funds is absorbed at the model's price, and its cost is recorded as it is", async () => {
   const poor = await here.account({ group: "twice", usd: "0.003" });
   here.simulator.program(ANSWERS);
   const reply = await ask(here, "chat", poor.key, { model: "duo" });
   assert.equal(reply.status, 200, await reply.text());
   await assertAtRest(here, poor);
   const ran = await tollgate(here, "usage", "--by", "upstream", "--account", poor.name, "--format", "csv");
-  // 0.004 were due: 0.001 of it is absorbed beside a cost of 0.001, which the 0.003 have paid for.
+  // 0.004 were due. 0.001 of it is absorbed, for a cost of 0.001, which the 0.003 have paid.
   assert.equal(ran.out.split("\r\n")[1], "east,0.003,0.001,0.001,0.002,1,1000,0,0,100,0");
   const verified = await tollgate(here, "ledger", "verify");
   assert.equal(verified.status, 0, verified.err);

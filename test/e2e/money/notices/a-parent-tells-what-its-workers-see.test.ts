@@ -1,4 +1,7 @@
-/** A gateway of several processes: its workers charge and ask upstreams, and their parent delivers what that tells of. */
+/**
+ * A gateway of several processes: the workers charge and call upstreams, and the parent delivers the notices that
+ * result.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +14,7 @@ import { startRedis } from "../../../rig/redis.ts";
 import { ask, chat, openAccount } from "../shared/house.ts";
 import { startReceiver, webhookSecret } from "./receiver.ts";
 
-test("charges and upstreams of workers are told of by their parent", { timeout: 60_000 }, async () => {
+test("the parent delivers notices about charges and upstreams of its workers", { timeout: 60_000 }, async () => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-notices-"));
   const [redis, simulator, receiver] = [
     await startRedis(),

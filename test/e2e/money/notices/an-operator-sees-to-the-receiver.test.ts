@@ -1,4 +1,4 @@
-/** An operator tests the receiver, sees what waits, sets thresholds and changes the receiver, by the command line. */
+/** By command line, an operator tests the receiver, lists waiting notices, sets thresholds and changes the receiver. */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { Secret } from "../../../../src/values/secret.ts";
@@ -42,7 +42,7 @@ const adjust = (name: string, usd: string, id: string) => [
   "n",
 ];
 
-test("the test says whether the receiver takes notices, and what to look at when not", async (t) => {
+test("the test command reports whether the receiver takes notices, and what to check if it does not", async (t) => {
   const { here, receiver, tollgate } = await startWorld(t);
   const good = await tollgate("webhook", "test");
   assert.match(
@@ -78,10 +78,10 @@ test("the test says whether the receiver takes notices, and what to look at when
   assert.match((await tollgate("audit")).out, /Refused \(no receiver\): send a test notice to the receiver/);
 });
 
-test("what waits is listed with its reason, and goes to a receiver that takes its place", async (t) => {
+test("waiting notices are listed with the reason, and go to a receiver that replaces the old one", async (t) => {
   const { here, receiver, tollgate } = await startWorld(t);
   const idle = `No notices are waiting.\nThis gateway delivers to ${new URL(receiver.url).origin}.\n`;
-  // A gateway takes the delivery a moment after its start.
+  // A gateway takes the delivery lease a moment after its start.
   for (let said = ""; said !== idle; ) {
     said = (await tollgate("webhook", "list")).out;
     assert.match(said, /^No notices are waiting\.\n/);
@@ -130,7 +130,7 @@ test("what waits is listed with its reason, and goes to a receiver that takes it
   assert.match(out, /Done: retry the notices that wait for the receiver/);
 });
 
-test("an upstream that goes out of rotation is told of, and so is a key that is suspended", async (t) => {
+test("an upstream that is ejected and a key that is suspended cause notices", async (t) => {
   const { here, receiver, tollgate } = await startWorld(t);
   const { key, keyId, name } = await here.account();
   await here.simulator.close();

@@ -1,4 +1,7 @@
-/** A store that lost its data is told of, though nothing may be written to it, and again by a gateway that is started again. */
+/**
+ * A store that lost its data causes a notice although nothing may be written to it, and again after each restart of the
+ * gateway.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +12,7 @@ import { spawnGateway } from "../../../rig/gateway.ts";
 import { openAccount } from "../shared/house.ts";
 import { startReceiver, webhookSecret } from "./receiver.ts";
 
-test("a store that is empty all at once is told of by each start", { timeout: 60_000 }, async () => {
+test("each start of a gateway on an emptied store sends a notice", { timeout: 60_000 }, async () => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-notices-"));
   const receiver = await startReceiver(webhookSecret("one"));
   const notices = { url: receiver.url, secrets: [webhookSecret("one")] };

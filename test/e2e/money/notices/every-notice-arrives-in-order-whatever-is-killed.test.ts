@@ -1,7 +1,7 @@
 /**
- * Two hundred charges take the balances of several accounts below their thresholds while the gateway is killed again and again
- * and the receiver fails now and then: each notice that the ledger calls for arrives, those of an account in order, and what
- * comes twice comes under one id (docs/failure-model.md row A4).
+ * Two hundred charges take the balances of several accounts below their thresholds, while the gateway is killed
+ * repeatedly and the receiver sometimes fails. Each notice that the ledger calls for arrives, those of one account in
+ * order, and repeated deliveries have the same id (docs/failure-model.md row A4).
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,26 +18,31 @@ import { type Receiver, startReceiver, webhookSecret } from "./receiver.ts";
 
 const ACCOUNTS = 5;
 const CHARGES = 40;
-/** Charges from one kill to the next; with Redis the next gateway delivers some seconds later, when the lease of the last one is over. */
+/**
+ * Charges between two kills. With Redis the next gateway delivers some seconds later, when the last one's lease has
+ * expired.
+ */
 const KILL_EVERY = { embedded: 25, redis: 40 };
-/** So many messages come between two kills at the least: each gateway is killed while it delivers. */
+/** Minimum number of messages between two kills: each gateway is killed while it delivers. */
 const BETWEEN_KILLS = 6;
 const FAIL_EVERY = 9;
 const BELOW = 1_000_000_000n;
 const BODY = chat({ maxTokens: 16 });
 
 for (const store of ["embedded", "redis"] as const) {
-  test(`${store}: none is missing, none is out of order, and what comes twice has one id`, { timeout: 240_000 }, (t) =>
-    play(t, store),
+  test(
+    `${store}: no notice is missing or out of order, and repeated deliveries have one id`,
+    { timeout: 240_000 },
+    (t) => play(t, store),
   );
 }
 
-/** One gateway after another, each killed in the middle of what it does. */
+/** Starts one gateway after another and kills each in the middle of its work. */
 class Killed {
   #current: Promise<GatewayProcess>;
   readonly #open: () => Promise<GatewayProcess>;
   readonly #receiver: Receiver;
-  /** How much the receiver had at each kill. */
+  /** How many messages the receiver had at each kill. */
   readonly kills: number[] = [];
 
   constructor(receiver: Receiver, open: () => Promise<GatewayProcess>) {
@@ -59,7 +64,7 @@ class Killed {
     });
   }
 
-  /** What fails because of a kill is asked again at the next gateway. */
+  /** What fails because of a kill is sent again to the next gateway. */
   async surely<T>(work: (gateway: GatewayProcess) => Promise<T>): Promise<T> {
     for (;;) {
       const gateway = await this.#current;
@@ -99,7 +104,7 @@ async function play(t: TestContext, store: "embedded" | "redis"): Promise<void> 
     const spend = async ({ name, key }: MoneyAccount): Promise<void> => {
       for (let turn = 0; turn < CHARGES; turn++) {
         await open;
-        // A kill may take the answer and leave the charge; what matters is what the ledger says in the end.
+        // A kill may lose the answer but leave the charge; only the ledger counts in the end.
         await life.gateway.then((gateway) => ask(gateway, key, BODY)).catch(() => undefined);
         charges += 1;
         if (charges % every === 0) {
@@ -112,14 +117,14 @@ async function play(t: TestContext, store: "embedded" | "redis"): Promise<void> 
           if (balance >= BELOW) return;
           const topup = { usd: formatUsd(BELOW - balance), id: `again-${turn}` };
           await admin(gateway, "POST", `/accounts/${name}/topups`, topup).catch((error: unknown) => {
-            // The top-up of this turn was made before the kill, and another charge has come since; or it was made and a busy machine has
-            // not said in time that there is no replica to confirm it.
+            // Either this turn's top-up was made before the kill and another charge has come since; or it was made, and
+            // a slow machine did not report in time that there is no replica to confirm it.
             if (!/id_used|not_confirmed/.test(String(error))) throw error;
           });
         });
       }
     };
-    // All of them, whatever becomes of one: who goes on would kill the gateway once more, behind the end of this test.
+    // Waits for all of them, even if one fails: one that continued would kill a gateway after the end of this test.
     for (const spent of await Promise.allSettled(accounts.map(spend)))
       if (spent.status === "rejected") throw spent.reason;
     assert.equal(charges, ACCOUNTS * CHARGES);
@@ -140,7 +145,7 @@ async function play(t: TestContext, store: "embedded" | "redis"): Promise<void> 
   }
 }
 
-/** What took the balance from its threshold or above to below it, by the ledger. */
+/** The charges that took the balance from the threshold or above to below it, by the ledger. */
 async function crossings(gateway: GatewayProcess, name: string): Promise<readonly string[]> {
   const found: string[] = [];
   let before = 0n;
@@ -152,7 +157,7 @@ async function crossings(gateway: GatewayProcess, name: string): Promise<readonl
   return found;
 }
 
-/** What the receiver took of an account, each once, in the order of the first time. */
+/** The messages that the receiver got for an account, each once, in the order of first delivery. */
 function taken({ log }: Receiver, name: string): readonly string[] {
   const mine = log.filter(({ account, status, type }) => account === name && status < 300 && type === "balance_low");
   return [...new Set(mine.map(({ reference }) => reference))];

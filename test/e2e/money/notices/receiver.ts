@@ -1,4 +1,4 @@
-/** A receiver of notices on 127.0.0.1: it verifies each with the official library of Standard Webhooks and keeps a log. */
+/** A receiver of notices on 127.0.0.1. It verifies each with the official library of Standard Webhooks and logs it. */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,11 +7,11 @@ import { Webhook } from "standardwebhooks";
 export interface Arrived {
   readonly id: string;
   readonly type: string;
-  /** The account's name; empty where it is of none. */
+  /** The account's name; empty if the notice is about no account. */
   readonly account: string;
   readonly reference: string;
   readonly body: string;
-  /** What it was answered. */
+  /** The status that the receiver answered. */
   readonly status: number;
 }
 
@@ -23,16 +23,16 @@ interface NoticeBody {
 
 export interface Receiver {
   readonly url: string;
-  /** Everything that came, in the order in which it came. */
+  /** All messages, in the order of arrival. */
   readonly log: readonly Arrived[];
-  /** Which status the next one is answered with, and with which headers. */
+  /** The status and the headers with which the next message is answered. */
   answer: (arrived: Omit<Arrived, "status">) => { status: number; headers?: Readonly<Record<string, string>> };
-  /** Resolves when `done` says so, asked now and after each notice. */
+  /** Resolves when `done` returns true; it is called now and after each message. */
   until(done: () => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param anyTime whether signatures of any instant count, for senders on a clock of their own. */
+/** @param anyTime whether signatures of any time are accepted, for senders with their own clock. */
 export async function startReceiver(secret: string, { anyTime = false } = {}): Promise<Receiver> {
   const judge = new Webhook(secret);
   const log: Arrived[] = [];
@@ -78,7 +78,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Undefined: the library does not know it for one that was signed with the secret. */
+/** Undefined if the library does not accept the signature. */
 function read(
   judge: Webhook,
   request: IncomingMessage,

@@ -1,5 +1,5 @@
-// ARCHITECTURE.md promise 5: with funds for a single hold, and with a single place, each request of a client that asks
-// one thing after another through one process finds the one before settled.
+// ARCHITECTURE.md promise 5: a client that sends one request after another through one process is never refused because
+// its last request has not been settled. Its funds cover one hold, and its group allows one concurrent request.
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
@@ -15,7 +15,7 @@ import {
 } from "./house.ts";
 
 const REQUESTS = 300;
-/** The answers' usage: what one costs is next to nothing beside what it holds. */
+/** The usage of the answers: it costs next to nothing compared with the hold. */
 const USAGE = { input: 0, cached: 1, output: 1 };
 
 const GROUPS = ["money", "one-at-a-time"] as const;
@@ -60,7 +60,7 @@ async function inARow(store: "embedded" | "redis"): Promise<void> {
   }
 }
 
-const WHAT = "300 in a row, whole and streamed, with and without a single place";
+const WHAT = "300 requests in a row, whole and streamed, with and without a concurrency limit of one";
 
 test(`embedded: ${WHAT}`, () => inARow("embedded"));
 

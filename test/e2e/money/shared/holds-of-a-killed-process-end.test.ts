@@ -1,17 +1,17 @@
-// docs/failure-model.md rows A1 and A2 without their journal: a process that dies in the middle of a request that has
-// delivered nothing leaves a hold. The hold keeps the money for its lifetime, a minute longer than the request's, and
-// no longer; nothing is charged.
+// docs/failure-model.md rows A1 and A2 without a journal: a process that dies during a request that has delivered
+// nothing leaves a hold. The hold lasts a minute longer than a request may, then the money is free again; nothing is
+// charged.
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
 import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./house.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
-/** Both the funds and the only place are taken by the request that is cut. */
+/** The cut request takes all the funds and the only concurrency slot. */
 const GROUP = "one-at-a-time";
 const BODY = chat({ maxTokens: 16 });
 
-/** A request that waits for its upstream when its gateway is killed; resolves once the process is gone. */
+/** Starts a request that waits for its upstream, and kills its gateway; resolves when the process has ended. */
 async function killInTheMiddle(gateway: GatewayProcess, key: string, arrived: () => Promise<void>): Promise<void> {
   const cut = assert.rejects(ask(gateway, key, BODY));
   await arrived();
@@ -19,7 +19,7 @@ async function killInTheMiddle(gateway: GatewayProcess, key: string, arrived: ()
   await cut;
 }
 
-test("Redis: another process finds the money again when the hold's life is over", { timeout: 60_000 }, async () => {
+test("Redis: another process can use the money when the hold expires", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 2, faketime: true });
   const { simulator, redis } = house;
   try {
@@ -45,7 +45,7 @@ test("Redis: another process finds the money again when the hold's life is over"
   }
 });
 
-test("embedded: holds live in memory, so the next start finds the money at once", { timeout: 60_000 }, async () => {
+test("embedded: holds live in memory, so after a restart the money is free at once", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "embedded" });
   const { simulator } = house;
   try {

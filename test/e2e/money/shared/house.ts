@@ -1,6 +1,6 @@
 /**
- * What the tests of money stand on: gateways as processes of their own over one store, a simulated upstream in the test's
- * process, and everything done the way that operators and clients do it: through the admin API and the public port.
+ * Helpers of the tests of shared money: gateways as separate processes over one store, and a simulated upstream in the
+ * test's process. The tests act as operators and clients do, through the admin API and the public port.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,16 +14,16 @@ import { type GatewayProcess, spawnGateway } from "../../../rig/gateway.ts";
 import type { MachineClock } from "../../../rig/machine-clock.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 
-/** The token that `testConfig` gives to the admin API. */
+/** The admin token that `testConfig` configures. */
 export const ADMIN_TOKEN = "test-admin-token";
-/** Longest life of a request in these tests. A hold lives a minute longer. */
+/** Longest duration of a request in these tests. A hold lasts a minute longer. */
 export const TOTAL_MS = 30_000;
 export const HOLD_LIFE_MS = TOTAL_MS + 60_000;
 
 /**
- * `testConfig` and: a model whose answers cost next to nothing beside their hold, groups with one limit each, short
- * timeouts, a trusted front, so that no address gathers the failures of revoked keys, and idempotency keys for the tests
- * that send one.
+ * `testConfig` with: a model whose answers cost next to nothing compared with their hold, groups with one limit each,
+ * short timeouts, a trusted front (so that failures of revoked keys are not counted against one address), and
+ * idempotency keys for the tests that send one.
  */
 function moneyConfig(places: ConfigPlaces): ConfigFile {
   const [whole, all] = [`${TOTAL_MS}ms`, ["chat-*"]];
@@ -53,7 +53,7 @@ function moneyConfig(places: ConfigPlaces): ConfigFile {
   });
 }
 
-/** What a client got. */
+/** What a client received. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -87,7 +87,7 @@ export interface ChatAsk {
 
 export interface House {
   readonly simulator: Simulator;
-  /** Only when the store is Redis. */
+  /** Only if the store is Redis. */
   readonly redis: TestRedis | undefined;
   readonly gateways: readonly GatewayProcess[];
   /** Starts one more process over the same store. */
@@ -95,14 +95,14 @@ export interface House {
   close(): Promise<void>;
 }
 
-/** Starts so many processes over one store: embedded (then one process at a time) or Redis. */
+/** Starts this many processes over one store: embedded (one process at a time) or Redis. */
 export async function startHouse(options: {
   store: "embedded" | "redis";
   gateways?: number;
-  /** Redis lives in the test's time; set it with `redis.setTime`. */
+  /** Redis uses the test's time; set it with `redis.setTime`. */
   faketime?: boolean;
   redisArgs?: readonly string[];
-  /** The wall clocks of the processes, one each in no particular order; the machine's own where there is none. */
+  /** The wall clocks of the processes, in no particular order; without them the machine's clock. */
   clocks?: readonly MachineClock[];
 }): Promise<House> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-money-"));
@@ -116,7 +116,8 @@ export async function startHouse(options: {
   let opened = 0;
   const open = async (): Promise<GatewayProcess> => {
     const number = opened++;
-    // A journal belongs to one process; with the embedded store there is one at a time, which finds the last one's.
+    // A journal belongs to one process. With the embedded store only one process runs at a time, and takes over the
+    // last one's journal.
     const journal = redis ? `journal-${number + 1}` : "journal";
     const gateway = await spawnGateway(yamlOf(changed(config, { journal: { dir: join(dir, journal) } })), [], {
       env: options.clocks?.[number]?.env ?? {},
@@ -138,10 +139,10 @@ export async function startHouse(options: {
   throw failed.reason;
 }
 
-/** Every request of these tests; as many connections as there are requests at once. */
+/** Sends all requests of these tests; it opens as many connections as there are concurrent requests. */
 const agent = new Agent({ keepAliveTimeout: 60_000, bodyTimeout: TOTAL_MS, headersTimeout: TOTAL_MS });
 
-/** Asks as a client does, and resolves with the last byte. */
+/** Sends a request as a client does. Resolves with the last byte. */
 export async function ask(
   gateway: GatewayProcess,
   key: string,
@@ -170,13 +171,14 @@ export function chat({ model = "chat-1", maxTokens = 100, stream = false }: Chat
     model,
     max_tokens: maxTokens,
     messages: [{ role: "user", content: "Say something." }],
-    // The longer word of the two, so that whole and streamed requests have the same size, hence the same hold.
+    // `null` is as long as `true`, so that whole and streamed requests have the same size, hence the
+    // same hold.
     stream: stream ? true : null,
     stream_options: { include_usage: stream ? true : null },
   });
 }
 
-/** Calls the admin API. @throws Error with the answer when it is not a success. */
+/** Calls the admin API. @throws Error with the answer if it is not a success. */
 export async function admin<T>(gateway: GatewayProcess, method: string, path: string, body?: object): Promise<T> {
   const reply = await request(`${gateway.adminUrl}/admin/v1${path}`, {
     dispatcher: agent,
@@ -203,7 +205,7 @@ export async function openAccount(
   return { name, ...(await newKey(gateway, name, group)) };
 }
 
-/** One more key of an account. */
+/** Adds another key to an account. */
 export async function newKey(
   gateway: GatewayProcess,
   name: string,
@@ -223,7 +225,7 @@ export function ledgerOf(gateway: GatewayProcess, name: string): Promise<readonl
   return shownLedger<ShownLine>(name, (path) => admin(gateway, "GET", path));
 }
 
-/** What this request holds when funds are plenty, and what it costs: asked once on an account of its own. */
+/** What this request holds if funds are plenty, and what it costs: measured once on a separate account. */
 export async function priceOf(gateway: GatewayProcess, body: string): Promise<{ hold: bigint; cost: bigint }> {
   const rich = await openAccount(gateway, { funds: 1_000_000_000n });
   const answer = await ask(gateway, rich.key, body);
@@ -232,7 +234,7 @@ export async function priceOf(gateway: GatewayProcess, body: string): Promise<{ 
   return { hold: BigInt(line.usage?.hold ?? "-1"), cost: nano(line.usd) };
 }
 
-/** Settlement is not on the client's path: asks until the n-th charge is in the ledger. @returns that line. */
+/** Settlement is not on the client's path: polls until the n-th charge is in the ledger. @returns that line. */
 export async function untilCharged(gateway: GatewayProcess, name: string, count: number): Promise<ShownLine> {
   for (;;) {
     const lines = (await ledgerOf(gateway, name)).filter((line) => line.kind === "usage");
@@ -241,7 +243,7 @@ export async function untilCharged(gateway: GatewayProcess, name: string, count:
   }
 }
 
-/** Asks until nothing is held; a store that has just come back may still owe an answer. */
+/** Polls until nothing is held; a store that was just restarted may not have answered yet. */
 export async function untilNothingHeld(gateway: GatewayProcess, name: string): Promise<Funds> {
   for (;;) {
     const funds = await fundsOf(gateway, name).catch((error: unknown) => {
@@ -251,7 +253,7 @@ export async function untilNothingHeld(gateway: GatewayProcess, name: string): P
   }
 }
 
-/** An amount as the admin API writes it. */
+/** Formats an amount as the admin API does. */
 export function nano(usd: string): bigint {
   const amount = parseUsd(usd, { signed: true });
   if (amount === undefined) throw new Error(`not an amount: ${usd}`);

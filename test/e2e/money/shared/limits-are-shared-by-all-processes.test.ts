@@ -1,13 +1,13 @@
-// The buckets live in the store: four processes together admit what one would.
+// The token buckets are in the store: four processes together admit as many requests as one process would.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Answer, ask, chat, type House, openAccount, startHouse, untilNothingHeld } from "./house.ts";
 
 const PLENTY = 100_000_000_000n;
 const BODY = chat({ maxTokens: 16 });
-/** Many more than both limits, and few enough that four starved processes still hear from the store in time. */
+/** Far above both limits, and few enough that four slow processes still get the store's answer in time. */
 const AT_ONCE = 160;
-/** The limit of the group `sixty-a-minute`: a bucket of sixty that gets one back each second. */
+/** The limit of the group `sixty-a-minute`: a bucket of sixty that refills by one each second. */
 const BURST = 60;
 const RATE_PER_S = 1;
 /** The limit of the group `five-at-a-time`. */
@@ -22,7 +22,7 @@ async function withFour(run: (house: House) => Promise<void>): Promise<void> {
   }
 }
 
-/** So many requests at once, over all processes in turn. */
+/** Sends this many requests at once, distributed over all processes. */
 function askAll(house: House, key: string, onAnswer: (answer: Answer) => void = () => {}): Promise<Answer[]> {
   return Promise.all(
     Array.from({ length: AT_ONCE }, async (_, i) => {
@@ -35,7 +35,9 @@ function askAll(house: House, key: string, onAnswer: (answer: Answer) => void = 
   );
 }
 
-test("of 160 at once, a minute's sixty and what the seconds give back", { timeout: 60_000 }, async () => {
+test("of 160 concurrent requests, four processes admit sixty per minute plus the refill", {
+  timeout: 60_000,
+}, async () => {
   await withFour(async (house) => {
     const [first] = house.gateways;
     assert.ok(first);
@@ -45,7 +47,7 @@ test("of 160 at once, a minute's sixty and what the seconds give back", { timeou
     const tookS = (performance.now() - startedMs) / 1_000;
     const admitted = answers.filter((answer) => answer.status === 200).length;
     const refused = answers.filter((answer) => answer.status === 429 && answer.cause === "requests");
-    // On a machine that gives Redis no time: the store did not answer, and may have counted the request all the same.
+    // On a machine where Redis gets no CPU time: the store did not answer in time, but may have counted the request.
     const unanswered = answers.filter((answer) => answer.cause === "store_unavailable").length;
     const [least, most] = [BURST - unanswered, BURST + Math.floor(RATE_PER_S * tookS)];
     assert.ok(admitted >= least && admitted <= most, `${admitted} admitted, ${least} to ${most} expected`);
@@ -54,7 +56,7 @@ test("of 160 at once, a minute's sixty and what the seconds give back", { timeou
   });
 });
 
-test("of 160 at once with five places, five", { timeout: 60_000 }, async () => {
+test("of 160 concurrent requests, four processes admit five at a limit of five", { timeout: 60_000 }, async () => {
   await withFour(async (house) => {
     const { simulator } = house;
     const [first] = house.gateways;

@@ -1,5 +1,4 @@
-// docs/failure-model.md row 36: the check-then-act race. Every 403 is given while the three that were admitted still
-// run.
+// docs/failure-model.md row 36: the check-then-act race. Every 403 is sent while the three admitted requests still run.
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
@@ -17,7 +16,7 @@ import {
 
 const PARALLEL = 200;
 const ROUNDS = 5;
-/** Least output worth paying the input for (ARCHITECTURE.md promise 1). */
+/** The smallest output for which it is worth paying the input (ARCHITECTURE.md promise 1). */
 const USEFUL = 16;
 
 async function race(house: House): Promise<void> {
@@ -26,7 +25,7 @@ async function race(house: House): Promise<void> {
   assert.ok(first);
   const body = chat({ maxTokens: 100 });
   const full = await priceOf(first, body);
-  // The useful minimum of the same request: so many tokens less of output, at 10 USD a million.
+  // The useful minimum of the same request: this many output tokens less, at 10 USD per million.
   const least = full.hold - BigInt(100 - USEFUL) * 10_000n;
   const funds = 3n * full.hold + least - 1n;
   const account = await openAccount(first, { funds });
@@ -40,7 +39,7 @@ async function race(house: House): Promise<void> {
     if (decided === PARALLEL - 3) allDecided.resolve();
     return answer;
   });
-  // A fourth at the upstream is the failure that this test is about; without this it would wait for ever.
+  // A fourth request at the upstream is the failure that this test looks for; without this line it would wait forever.
   await Promise.all([simulator.waitFor(before + 3), Promise.race([allDecided.promise, simulator.waitFor(before + 4)])]);
   const during = await fundsOf(first, account.name);
   simulator.release();
@@ -68,7 +67,7 @@ function countsOf(words: readonly string[]): Record<string, number> {
   return counts;
 }
 
-test("embedded store, one process", { timeout: 60_000 }, async () => {
+test("embedded store, one process: three of 200 are answered", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "embedded" });
   try {
     for (let round = 0; round < ROUNDS; round++) await race(house);
@@ -77,7 +76,7 @@ test("embedded store, one process", { timeout: 60_000 }, async () => {
   }
 });
 
-test("Redis, four processes", { timeout: 60_000 }, async () => {
+test("Redis, four processes: three of 200 are answered", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 4 });
   try {
     for (let round = 0; round < ROUNDS; round++) await race(house);

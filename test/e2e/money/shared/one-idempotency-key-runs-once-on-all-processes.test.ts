@@ -1,5 +1,5 @@
-// docs/decisions/idempotency-keeps-no-bodies.md: an idempotency key is the account's, whichever process is asked; and
-// the key of a process that died and never came back is free when its hold's life is over, on the store's clock.
+// docs/decisions/idempotency-keeps-no-bodies.md: an idempotency key belongs to the account, whichever process gets the
+// request. The key of a process that died is free again when the hold expires, by the store's clock.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./house.ts";
@@ -9,7 +9,7 @@ const AT_ONCE = 30;
 const BODY = chat({ maxTokens: 16 });
 const KEY = { "idempotency-key": "order-1" };
 
-test("of thirty at once on three processes one is answered and charged, for each of five keys", {
+test("of thirty concurrent requests per key on three processes, one is answered and charged, for each of five keys", {
   timeout: 60_000,
 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 3 });
@@ -38,7 +38,7 @@ test("of thirty at once on three processes one is answered and charged, for each
   }
 });
 
-test("the key of a process that died is free when its hold's life is over", { timeout: 60_000 }, async () => {
+test("the key of a process that died is free when its hold expires", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 2, faketime: true });
   const { simulator, redis } = house;
   try {

@@ -1,5 +1,6 @@
-// ARCHITECTURE.md promise 4: a key's group and status, and its account's, are read by the admission itself, so a change made on one
-// process counts for the next request on any other. Caches are warm: every process has just served the same key.
+// ARCHITECTURE.md promise 4: admission itself reads a key's group and status, and its account's. So a change made on
+// one process applies to the next request on any other process. Caches are warm: every process has just served the same
+// key.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { printRequestId, type RequestId } from "../../../../src/values/request-id.ts";
@@ -8,17 +9,17 @@ import { admin, ask, chat, type House, ledgerOf, type MoneyAccount, newKey, open
 
 const ACCOUNTS = 10;
 const DECISIONS = 1_000;
-/** One change of so many is a revocation, after which the account goes on with another key. */
+/** One change out of this many is a revocation, after which the account continues with another key. */
 const REVOKE_EVERY = 5;
-/** Two that serve the model, at different prices, and one that does not. */
-/** One of so many suspends the account and resumes it. */
+/** One change out of this many suspends and resumes the account. */
 const SUSPEND_EVERY = 7;
+/** Two groups that may use the model, at different prices, and one that may not. */
 const GROUPS = ["money", "elsewhere", "double-money"] as const;
 const BODY = chat({ maxTokens: 16 });
 
 interface Client {
   readonly account: MoneyAccount;
-  /** Group by request id of the answered requests: what the ledger must say. */
+  /** Group by request id of the answered requests: the ledger must agree. */
   readonly expected: Map<string, string>;
   key: Pick<MoneyAccount, "key" | "keyId">;
 }
@@ -27,7 +28,7 @@ interface Client {
 async function change(house: House, client: Client, step: number): Promise<boolean> {
   const { gateways } = house;
   const writer = gateways[step % gateways.length];
-  // Never the writer itself; which of the others changes from round to round.
+  // Never the process that wrote; which of the others alternates by round.
   const reader = gateways[(step + 1 + (Math.floor(step / gateways.length) % (gateways.length - 1))) % gateways.length];
   assert.ok(writer && reader && writer !== reader);
   const { key, keyId } = client.key;
@@ -52,7 +53,7 @@ async function change(house: House, client: Client, step: number): Promise<boole
   return answer.status === 200;
 }
 
-test("1,000 changes of group, suspensions of accounts and revocations: 1,000 decided on the new value", {
+test("1,000 changes of group, suspensions and revocations: the next request is decided on the new value 1,000 times", {
   timeout: 200_000,
 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 4 });
@@ -85,7 +86,7 @@ test("1,000 changes of group, suspensions of accounts and revocations: 1,000 dec
   }
 });
 
-/** The group of each charge by request id, once so many are there. */
+/** The group of each charge by request id, as soon as this many are there. */
 async function chargedGroups(gateway: GatewayProcess, name: string, count: number): Promise<Map<string, string>> {
   for (;;) {
     const lines = (await ledgerOf(gateway, name)).filter((line) => line.kind === "usage");
@@ -93,7 +94,7 @@ async function chargedGroups(gateway: GatewayProcess, name: string, count: numbe
   }
 }
 
-/** A ledger line's request id as the reply's header has it. */
+/** The request id of a ledger line in the form of the reply's header. */
 function printed(reference: string): string {
   return reference.startsWith("req_") ? reference : printRequestId(reference as RequestId);
 }

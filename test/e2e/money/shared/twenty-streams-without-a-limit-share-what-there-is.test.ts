@@ -1,16 +1,17 @@
-// ARCHITECTURE.md promise 1 for streams whose holds grow: twenty at once on money for some of them, and never a
-// nano-dollar below zero.
+// ARCHITECTURE.md promise 1 for streams whose holds grow: twenty streams at once with money for only some of them never
+// take the balance below zero, not by a nano-dollar.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ask, fundsOf, type House, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "./house.ts";
 
 const STREAMS = 20;
 /**
- * Output tokens of a whole answer: what the first hold and one step cover, with their edge. Twenty of them are more than there
- * is money for, even where those that end first leave the rest of their steps to the others.
+ * Output tokens of a whole answer: what the first hold and one step cover, including the margin at which a hold grows.
+ * Twenty of them cost more than the account has, even if those that end first leave the rest of their steps to the
+ * others.
  */
 const TOKENS = 14_500;
-/** Streams whose step is paid for when all ask at once. */
+/** Streams whose next step is covered if all ask at once. */
 const GROWING = 15;
 const BODY = JSON.stringify({
   model: "chat-1",
@@ -24,7 +25,7 @@ async function share(house: House): Promise<void> {
   const { simulator, gateways } = house;
   const [first] = gateways;
   assert.ok(first);
-  // Every first hold with its input, and not every step.
+  // Covers every first hold with its input, but not every step.
   const funds = BigInt(STREAMS) * (STEP + 200_000n) + BigInt(GROWING) * STEP;
   const account = await openAccount(first, { funds });
   simulator.program(
@@ -56,7 +57,7 @@ async function share(house: House): Promise<void> {
   assert.ok(after.balance >= 0n);
 }
 
-test("embedded store, one process", { timeout: 60_000 }, async () => {
+test("embedded store, one process: twenty growing holds never exceed the funds", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "embedded" });
   try {
     await share(house);
@@ -65,7 +66,7 @@ test("embedded store, one process", { timeout: 60_000 }, async () => {
   }
 });
 
-test("Redis, two processes", { timeout: 60_000 }, async () => {
+test("Redis, two processes: twenty growing holds never exceed the funds", { timeout: 60_000 }, async () => {
   const house = await startHouse({ store: "redis", gateways: 2 });
   try {
     await share(house);
