@@ -1,10 +1,12 @@
-/** ARCHITECTURE.md promise 1 where the gateway itself asks for a cache: the hold covers what writing to it costs. */
+/**
+ * ARCHITECTURE.md promise 1 where the gateway itself asks for caching: the hold covers the price of the cache write.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, usageLines } from "../whole/asking.ts";
 
-/** Fifty times the input's price: who holds for the input alone holds far too little. */
+/** Fifty times the price of input: a hold for the input alone would be far too small. */
 const PRICE = { input: "1", cached_input: "0.1", cache_write: "50", cache_write_1h: "50", output: "1" };
 const BODY = { model: "messages-1", messages: [{ role: "user", content: "Look again. ".repeat(600) }], max_tokens: 16 };
 
@@ -16,7 +18,7 @@ before(async () => {
 });
 after(() => here.close());
 
-test("a request that is written to the cache as a whole costs what was held, and nothing is absorbed", async () => {
+test("a request that is written to the cache completely costs what was held, and nothing is absorbed", async () => {
   const account = await here.account({ usd: "1" });
   here.simulator.program({ usage: { input: 0, cacheWrite: 2_000, output: 10 } });
   const reply = await ask(here, "chat", account.key, BODY);
@@ -30,7 +32,7 @@ test("a request that is written to the cache as a whole costs what was held, and
   assert.equal(lines[0]?.amount, BigInt(2_000 * 50_000 + 10 * 1_000));
 });
 
-test("who cannot pay for the write is refused before anything is asked", async () => {
+test("an account that cannot pay for the cache write is refused before the upstream is called", async () => {
   const account = await here.account({ usd: "0.05" });
   const count = here.simulator.count;
   const reply = await ask(here, "chat", account.key, BODY);

@@ -1,4 +1,7 @@
-/** docs/prompt-caches.md: `prompt_cache: client` of an upstream holds for all its routes, but for models that say `auto`. */
+/**
+ * docs/prompt-caches.md: `prompt_cache: client` of an upstream applies to all its routes, except for models with
+ * `auto`.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { each } from "../../../rig/config.ts";
@@ -27,12 +30,12 @@ async function sentFor(client: "chat" | "messages", model: string): Promise<stri
   return here.simulator.requests.at(-1)?.body.toString() ?? "";
 }
 
-test("no breakpoint is added at such an upstream, and one where a model wants it", async () => {
+test("no breakpoint is added at such an upstream, unless the model asks for one", async () => {
   assert.doesNotMatch(await sentFor("chat", "messages-1"), /cache_control/);
   assert.match(await sentFor("chat", "messages-alias"), /"cache_control":\{"type":"ephemeral"\}/);
 });
 
-test("no key is added at such an upstream, and one where a model wants it", async () => {
+test("no cache key is added at such an upstream, unless the model asks for one", async () => {
   assert.doesNotMatch(await sentFor("messages", "responses-1"), /prompt_cache_key/);
   assert.match(await sentFor("messages", "responses-alias"), /"prompt_cache_key":"/);
 });

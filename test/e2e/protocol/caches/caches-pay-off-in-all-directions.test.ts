@@ -1,6 +1,7 @@
 /**
- * What is read from the vendor's cache over an agent's session: through a translation nearly as much as straight, with the
- * caches' published rules (docs/prompt-caches.md, whose figures are these: UPDATE_GOLDENS=1 writes them).
+ * How much input is read from the vendor's cache in an agent's session: through a translation nearly as much as
+ * directly, by the caches' published rules. The figures in docs/prompt-caches.md come from this test (UPDATE_GOLDENS=1
+ * writes them).
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,10 +12,10 @@ import type { Json } from "./vendor.ts";
 
 const PAGE = new URL("../../../../docs/prompt-caches.md", import.meta.url);
 
-/** What of the straight session's share a translated one has at least. */
+/** The minimum share of the direct session's cache reads that a translated session reaches. */
 const PART_MIN = 0.99;
 
-/** The page's tables, in its order. */
+/** The tables of the page, in its order. */
 const KINDS = ["recorded", "scripted"] as const satisfies readonly Kind[];
 
 const rows: Record<Kind, string[]> = { scripted: [], recorded: [] };
@@ -50,7 +51,7 @@ for (const kind of KINDS) {
   }
 }
 
-test("docs/prompt-caches.md has the figures", () => {
+test("docs/prompt-caches.md has the measured figures", () => {
   const tables = KINDS.map((kind) => rows[kind].sort().join("\n"));
   for (const kind of KINDS) assert.equal(rows[kind].length, 6, `${kind}: all directions have been measured`);
   const page = readFileSync(PAGE, "utf8");
@@ -76,7 +77,7 @@ function assertBreakpoints(bodies: readonly Json[], without: Measured): void {
   );
 }
 
-/** Without keys the three sessions of one agent share a beginning, and so machines that are too few for them. */
+/** Without keys the three sessions of one agent share a prefix, and so machines, which are too few for them. */
 function assertKeys(bodies: readonly Json[], without: Measured): void {
   assert.ok(without.share < 0.9, String(without.share));
   const keys = new Set(bodies.map(({ prompt_cache_key }) => prompt_cache_key));

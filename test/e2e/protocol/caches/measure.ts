@@ -1,4 +1,7 @@
-/** Sessions through a gateway and straight to the vendor, and what of their input was read from a cache. */
+/**
+ * Runs sessions through a gateway and directly at the vendor, and measures how much of their input was read from a
+ * cache.
+ */
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { ownConfig, yamlOf } from "../../../rig/config.ts";
 import { type ConfigPlaces, startGatewayHere } from "../../../rig/gateway.ts";
@@ -8,28 +11,28 @@ import { type CachingVendor, type InputCount, type Json, startCachingVendor } fr
 
 export const PROTOCOL_LIST = ["chat", "messages", "responses"] as const satisfies readonly Protocol[];
 
-/** The ways to answer a model's requests: what is added for its cache, and nothing. */
+/** `auto`: the gateway adds what the cache needs; `client`: it adds nothing. */
 export const WAYS = ["auto", "client"] as const;
 type Way = (typeof WAYS)[number];
 
-/** Whose sessions are measured: a script's, or those of recorded clients. */
+/** Whose sessions are measured: those of a script or of recorded clients. */
 const KINDS = { scripted: startSession, recorded: startRecordedSession } as const;
 export type Kind = keyof typeof KINDS;
 
-/** Sessions of the same agent that go on side by side, since one alone never has to share a machine. */
+/** Concurrent sessions of the same agent; a single session would never have to share a machine. */
 const SESSIONS = 3;
-/** Between two requests, of whichever session: so each has some 14 a minute. */
+/** Seconds between two requests of any session, so each session sends about 14 per minute. */
 const PAUSE_S = 1.4;
 
 export interface Measured extends InputCount {
   /** Share of the input that was read from a cache. */
   readonly share: number;
-  /** The same by what the client was told. */
+  /** The same share, from the usage that the client received. */
   readonly toldShare: number;
   readonly bodies: readonly Json[];
 }
 
-/** A model of its own for each measurement, since a vendor's caches are. */
+/** A separate model for each measurement, because caches are per model. */
 const modelOf = (client: Protocol, upstream: Protocol, way: Way, kind: Kind) =>
   `${kind}-${client}-on-${upstream}-${way}`;
 
@@ -57,16 +60,16 @@ groups:
 `;
 }
 
-/** A gateway, and behind it the vendor, which can be asked straight as well. */
+/** A gateway, and behind it the vendor, which can also be called directly. */
 export interface Setting {
-  /** The sessions straight at the vendor. */
+  /** Runs the sessions directly at the vendor. */
   straight(protocol: Protocol, kind: Kind): Promise<Measured>;
-  /** The sessions through the gateway, in a direction. */
+  /** Runs the sessions through the gateway, in one direction. */
   through(client: Protocol, upstream: Protocol, way: Way, kind: Kind): Promise<Measured>;
   close(): Promise<void>;
 }
 
-/** Starts both; one measurement is made at a time. */
+/** Starts both; only one measurement runs at a time. */
 export async function startSetting(): Promise<Setting> {
   const vendor = await startCachingVendor();
   const here = await startGatewayHere({ config: (places) => config(places, vendor) });
@@ -84,7 +87,7 @@ export async function startSetting(): Promise<Setting> {
   };
 }
 
-/** Runs the sessions of one client against one target, whose model has nothing in its caches. */
+/** Runs the sessions of one client against one target, whose model has empty caches. */
 async function measured(client: Protocol, kind: Kind, vendor: CachingVendor, target: Target): Promise<Measured> {
   const before = vendor.seen.length;
   const sessions = Array.from({ length: SESSIONS }, (_, nth) => KINDS[kind](client, nth, target));

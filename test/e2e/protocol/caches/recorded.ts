@@ -1,9 +1,9 @@
 /**
- * Sessions of twenty requests in the shape of recorded clients (test/golden/sessions): Claude Code's on messages, Codex' on
- * responses, and Codex' in chat's words, so that one agent is measured on two protocols. The records have three requests each, and
- * their long texts were taken out. So their tools, members, items and breakpoints are the real ones, request after request; the texts
- * are as long as those of the scripted session, and what follows the third request repeats the shape. What the model does is the
- * vendor's script.
+ * Sessions of twenty requests in the shape of recorded clients (test/golden/sessions): Claude Code's on messages,
+ * Codex' on responses, and Codex' translated to chat, so that one agent is measured on two protocols. The records have
+ * three requests each, and their long texts were removed. So tools, members, items and breakpoints are the real ones,
+ * request by request; the texts are as long as those of the scripted session, and what follows the third request
+ * repeats the shape. The model's behavior is the vendor's script.
  */
 import { readFileSync } from "node:fs";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -22,7 +22,7 @@ function firstOf(name: string): Json {
 const CLAUDE_CODE = firstOf("claude-code-2.1.330.messages.json");
 const CODEX = firstOf("codex-0.169.0.responses.json");
 
-/** What stands for each text that was taken out of a record. */
+/** The text that replaces each text removed from a record. */
 const TAKEN_OUT = "Text of the client's own, as long as a sentence. ";
 
 const textOf = (block: Item, text: string): Item => (block.text === TAKEN_OUT ? { ...block, text } : block);
@@ -34,7 +34,7 @@ const plainResultOf = (id: string) => prose(1_800, `The result of ${id} is a str
 
 const list = (value: unknown) => (Array.isArray(value) ? (value as Item[]) : []);
 
-/** The task is asked for by the user after the first answer without calls, and at the beginning. */
+/** The user states the task at the beginning and after each answer without calls. */
 class Tasks {
   readonly #session: number;
   #nth = 0;
@@ -91,7 +91,7 @@ function withMark({ role, content }: { role: string; content: Item[] }) {
   return { role, content: content.map((block, at) => (at === last ? { ...block, ...mark } : block)) };
 }
 
-/** What stands before the user's own words in Codex' first request. */
+/** What precedes the user's own text in Codex' first request. */
 function opening(): readonly Item[] {
   const lengths = [SYSTEM, prose(2_000, "What is around"), prose(1_000, "Where it works")];
   return list(CODEX.input)
@@ -156,7 +156,7 @@ const CLIENTS: Readonly<Record<Protocol, (session: number, target: Target) => Se
   responses: codex,
 };
 
-/** A client of a protocol, as recorded. @param session tells sessions of one agent apart. */
+/** A client of a protocol, as recorded. @param session distinguishes sessions of one agent. */
 export function startRecordedSession(protocol: Protocol, session: number, target: Target): Session {
   return CLIENTS[protocol](session, target);
 }

@@ -1,6 +1,7 @@
 /**
- * An agent's session of twenty requests in each protocol: 5,000 tokens of instructions, ten tools, tasks that take three
- * rounds of tools each. Each client does for its cache what the known ones of its protocol do, and nothing else.
+ * An agent's session of twenty requests in each protocol: 5,000 tokens of instructions, ten tools, and tasks that take
+ * three rounds of tools each. Each client does for its cache what the known clients of its protocol do, and nothing
+ * else.
  */
 import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
 import { type Json, RESULTS_PER_TASK } from "./vendor.ts";
@@ -12,15 +13,15 @@ export interface Target {
   readonly model: string;
 }
 
-/** A session that can be led one request further. */
+/** A session that a test advances request by request. */
 export interface Session {
-  /** One request and its answer. @returns input tokens as the client was told them. */
+  /** Sends one request. @returns the input tokens as reported to the client. */
   next(): Promise<{ readonly cached: number; readonly input: number }>;
 }
 
 export const REQUESTS_PER_SESSION = 20;
 
-/** Text of a length that says what it is about. */
+/** Text of a given length that says what it is about. */
 export const prose = (chars: number, about: string) =>
   `${about}: read what is there before you change it, say what you found, and keep what works. `
     .repeat(Math.ceil(chars / 80))
@@ -44,12 +45,12 @@ export const taskOf = (session: number, nth: number) =>
   prose(500, `Session ${session}, task ${nth}, which is part of the same change as the one before it`);
 const resultOf = (id: string) => prose(1_800, `The result of ${id} is a stretch of the file`);
 
-/** A client of a protocol. @param session tells sessions of one agent apart. */
+/** A client of a protocol. @param session distinguishes sessions of one agent. */
 export function startSession(protocol: Protocol, session: number, target: Target): Session {
   return CLIENTS[protocol](session, target);
 }
 
-/** Asks for a whole answer. @throws what the server refuses. */
+/** Requests a whole answer. @throws if the server refuses. */
 export async function ask(protocol: Protocol, { url, key, model }: Target, body: Json): Promise<Json> {
   const answer = await fetch(url + PROTOCOLS[protocol].path, {
     method: "POST",
@@ -66,7 +67,7 @@ interface Task {
   results: number;
 }
 
-/** Whether the next turn is a task of the user's, rather than results. */
+/** Whether the next turn is a task from the user rather than tool results. */
 const isDone = ({ results }: Task) => results === 0 || results === RESULTS_PER_TASK;
 
 type Json2 = Record<string, unknown>;

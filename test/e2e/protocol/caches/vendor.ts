@@ -1,7 +1,7 @@
 /**
- * A model server with the prompt caches that vendors publish, and an agent's script as its model: what it reads from a
- * cache, writes and counts depends on the bytes that it gets and on nothing else. The rules are those of
- * docs/prompt-caches.md, with their sources.
+ * A model server with the prompt caches that vendors publish, and an agent's script as its model. What it reads from a
+ * cache, writes and counts depends only on the bytes that it receives. The rules are those of docs/prompt-caches.md,
+ * which names their sources.
  */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ import { type Protocol, protocolOfPath } from "../../../../src/values/protocol.t
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Input tokens of one request, or of several: what was read from a cache, what was written, what was neither. */
+/** Input tokens of one or several requests: read from a cache, written to it, or neither. */
 export interface InputCount {
   readonly read: number;
   readonly written: number;
@@ -21,9 +21,9 @@ export interface InputCount {
 export interface CachingVendor {
   /** `http://127.0.0.1:port/v1`. */
   readonly url: string;
-  /** What each request came to, with the body that it had. */
+  /** The usage of each request, with its body. */
   readonly seen: readonly { readonly protocol: Protocol; readonly body: Json; readonly count: InputCount }[];
-  /** Lets time pass for the caches. */
+  /** Advances the time of the caches. */
   pass(seconds: number): void;
   close(): Promise<void>;
 }
@@ -31,10 +31,10 @@ export interface CachingVendor {
 const CHARS_PER_TOKEN = 4;
 const tokensOf = (text: string) => Math.ceil(text.length / CHARS_PER_TOKEN);
 
-/** What one protocol's server refuses, or the count of a request. */
+/** What the server refuses, or the count of a request. */
 type Cache = (body: Json, nowS: number) => InputCount | { readonly refused: string };
 
-/** Starts a server of all three protocols; each has a cache of its own. */
+/** Starts a server of all three protocols; each protocol has a separate cache. */
 export async function startCachingVendor(): Promise<CachingVendor> {
   const caches: Readonly<Record<Protocol, Cache>> = {
     chat: prefixCache(chatPrompt),
@@ -82,7 +82,7 @@ interface Block {
   readonly mark: Json | undefined;
 }
 
-/** Beginnings that end at a breakpoint are kept, and found from a breakpoint at most 20 blocks later. */
+/** Prefixes that end at a breakpoint are cached, and found from a breakpoint at most 20 blocks later. */
 function breakpointCache(): Cache {
   const entries = new Map<string, { untilS: number; lifeS: number }>();
   return (body, nowS) => {
@@ -121,7 +121,7 @@ function breakpointCache(): Cache {
   };
 }
 
-/** Tools, system, messages, in this order. What changes the messages' level only stands between system and messages. */
+/** Tools, system, messages, in this order. What changes only the messages' level is between system and messages. */
 function blocksOf(body: Json): readonly Block[] {
   const settings = { thinking: body.thinking, choice: body.tool_choice };
   const blocks: Block[] = [...list(body.tools), ...contentOf(body.system)].map((block) => blockOf(block, ""));
@@ -143,7 +143,7 @@ function blockOf({ cache_control, ...block }: Json, before: string): Block {
   return { text: before + JSON.stringify(block), mark: (cache_control ?? undefined) as Json | undefined };
 }
 
-/** What a messages server refuses of a request's breakpoints. */
+/** What a messages server refuses about a request's breakpoints. */
 export function breakpointFault(body: Json): string | undefined {
   const marks = blocksOf(body).flatMap(({ mark }) => (mark === undefined ? [] : [mark.ttl === "1h" ? "1h" : "5m"]));
   if (marks.length > BREAKPOINTS_MAX) {
@@ -161,7 +161,7 @@ const PREFIX_MIN_TOKENS = 1_024;
 const PREFIX_STEP_TOKENS = 128;
 /** A request goes to a machine by the beginning of its prompt and its key. */
 const ROUTED_TOKENS = 256;
-/** Requests a minute with one beginning and key beyond which further machines are used. */
+/** Requests per minute with one prefix and key above which further machines are used. */
 const MACHINE_PER_MINUTE = 15;
 const PREFIX_LIFE_S = 300;
 
@@ -170,7 +170,7 @@ interface Kept {
   readonly atS: number;
 }
 
-/** The longest beginning that the machine has seen, in steps of 128 tokens from 1,024 on. */
+/** The longest prefix that the machine has seen, in steps of 128 tokens from 1,024 on. */
 function prefixCache(promptOf: (body: Json) => string): Cache {
   const machines = new Map<string, Kept[]>();
   const arrivals = new Map<string, number[]>();
@@ -180,7 +180,8 @@ function prefixCache(promptOf: (body: Json) => string): Cache {
     const recent = (arrivals.get(route) ?? []).filter((atS) => atS > nowS - 60);
     arrivals.set(route, [...recent, nowS]);
     const used = Math.ceil((recent.length + 1) / MACHINE_PER_MINUTE);
-    // Which of several machines is chance to the client; a digest of the prompt is as good, and always the same.
+    // Which of several machines answers is random to the client; a digest of the prompt serves as well, and is
+    // deterministic.
     const drawn = createHash("sha256").update(prompt).digest().readUInt32BE(0) % used;
     const machine = `${route}\n${drawn}`;
     const kept = (machines.get(machine) ?? []).filter(({ atS }) => atS > nowS - PREFIX_LIFE_S);
@@ -210,18 +211,18 @@ function responsesPrompt(body: Json): string {
 
 /* -------------------------------------------------------------------------------------------------- the agent's model */
 
-/** A call of a tool, or the end of a task. */
+/** A tool call, or the end of a task. */
 interface Step {
   readonly text: string | undefined;
   readonly calls: readonly { readonly id: string; readonly name: string; readonly input: Json }[];
 }
 
-/** Results that make a task: one call, one call, two at once. */
+/** The results of one task: one call, one call, two at once. */
 export const RESULTS_PER_TASK = 4;
 
 /**
- * What the model does next follows from how much has been told to it: tasks by the user, and results of calls.
- * @param told tasks and results in the conversation.
+ * What the model does next depends on how many tasks and tool results the conversation has. @param told tasks and
+ * results in the conversation.
  */
 export function stepAfter(told: number): Step {
   const call = (nth: number) => ({

@@ -1,4 +1,4 @@
-/** The official SDKs as judges: what they make of an answer, whole and streamed, in words that all protocols share. */
+/** The official SDKs as judges: how they parse an answer, whole and streamed, in terms that all protocols share. */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -12,7 +12,7 @@ export interface Asked {
   readonly stream: boolean;
 }
 
-/** What the SDK says, or what it throws. */
+/** What the SDK returns or throws. */
 export type Heard = Understood | { readonly error: Refused };
 
 const PARAMETERS = { type: "object" };
@@ -66,7 +66,7 @@ async function messages({ url, key, model, stream }: Asked): Promise<Understood>
     thinking: { type: "enabled" as const, budget_tokens: 2_000 },
     messages: [{ role: "user" as const, content: QUESTION }],
   };
-  // The accumulated input is an object, which has no digits beyond a double's.
+  // The accumulated input is an object, whose digits are limited to those of a double.
   const inputs: string[] = [];
   const running = stream ? sdk.messages.stream(body) : undefined;
   running?.on("streamEvent", (event) => {
@@ -134,7 +134,7 @@ function endOf(word: string | null | undefined, words: Readonly<Record<string, E
 
 const ASK: Readonly<Record<Protocol, (asked: Asked) => Promise<Understood>>> = { chat, messages, responses };
 
-/** Asks as a client of this protocol. @throws what is no error of the server's. */
+/** Sends a request as a client of this protocol. @throws errors that the server did not send. */
 export async function hear(client: Protocol, asked: Asked): Promise<Heard> {
   try {
     return await ASK[client](asked);
@@ -145,18 +145,21 @@ export async function hear(client: Protocol, asked: Asked): Promise<Heard> {
   }
 }
 
-/** What clients act on: the code of chat and responses, the sentence of messages, else the gateway's cause. */
+/** What clients act on: the code of chat and responses, the sentence of messages, otherwise the gateway's cause. */
 function refusalOf(client: Protocol, { status, error }: { status: number | undefined; error: unknown }): Refused {
   const whole = recordOf(error);
   const { code, cause, message } = client === "messages" ? recordOf(whole.error) : whole;
   const words = String(message);
-  // Messages has no codes: a conversation that is too long is told by the sentence that clients compact at.
+  // Messages has no codes: clients recognize a conversation that is too long by this sentence, and compact it.
   const named = client === "messages" ? (words.startsWith("prompt is too long") ? TOO_LONG : undefined) : code;
   const isCode = named === TOO_LONG || named === "content_policy_violation";
   return { status: status ?? null, means: String(isCode ? named : (cause ?? code)), words };
 }
 
-/** The payloads of a stream as JSON, or the whole body, without what the gateway may change: names of models, numbers of events. */
+/**
+ * The payloads of a stream as JSON, or the whole body, without what the gateway may change: model names and event
+ * numbers.
+ */
 export function payloads(text: string, stream: boolean): readonly unknown[] {
   const lines = stream
     ? text.split("\n").flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []))

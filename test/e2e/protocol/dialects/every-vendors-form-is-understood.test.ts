@@ -1,6 +1,6 @@
 /**
- * docs/vendor-dialects.md: what vendors' servers really send, through a whole gateway to a client of each protocol, with
- * the official SDK of the client's protocol as the judge, whole and streamed.
+ * docs/vendor-dialects.md: what vendors' servers really send, through a whole gateway to a client of each protocol,
+ * judged by the official SDK of the client's protocol, whole and streamed.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -13,7 +13,7 @@ import { type Dialect, dialects, isRefused } from "./goldens.ts";
 
 let here: GatewayHere;
 
-/** Models whose server is configured as its dialect wants. */
+/** Models whose server is configured for its dialect. */
 const MODELS = [
   modelLine("tags", "{upstream: up-chat}", "{thinking_in_text: tags}"),
   modelLine("unopened", "{upstream: up-chat}", "{thinking_in_text: unopened}"),
@@ -27,7 +27,7 @@ afterEach(() => here.simulator.clearPrograms());
 
 after(() => here.close());
 
-/** What the simulated server does: the golden's answer, to the byte where the golden has bytes. */
+/** The simulated server's behavior: the golden's answer, byte for byte where the golden has bytes. */
 function behaviourOf({ status, whole, frames, stream, content_type }: Dialect, streamed: boolean): Behaviour {
   if (status !== undefined)
     return { fault: { status, body: whole ?? "", headers: { "content-type": "application/json" } } };
@@ -37,7 +37,7 @@ function behaviourOf({ status, whole, frames, stream, content_type }: Dialect, s
   return { body: whole, ...(frames && { frames }) };
 }
 
-/** A refusal's words are only looked for, since the gateway says more. */
+/** A refusal's text must only contain these words, because the gateway adds more. */
 function assertHeard(heard: Heard, golden: Dialect, client: Protocol): void {
   const { expect, own } = golden;
   if (!isRefused(expect)) {
@@ -58,7 +58,7 @@ function assertHeard(heard: Heard, golden: Dialect, client: Protocol): void {
   assert.ok(said.includes(words), said);
 }
 
-/** What a client of the server's own protocol says so that nothing is added and nothing left out. */
+/** What a client of the server's own protocol must get if nothing is added or left out. */
 function plainly(client: Protocol, stream: boolean): Json {
   if (client === "chat" && stream) return { stream, stream_options: { include_usage: true } };
   return client === "responses" ? { stream, store: false } : { stream };
@@ -82,7 +82,7 @@ for (const golden of dialects()) {
     for (const stream of ways(golden)) {
       test(`${golden.name}: ${client} client, ${stream ? "streamed" : "whole"}`, async () => {
         const { key } = await here.account();
-        // A refusal may be tried elsewhere.
+        // A refused request may be tried at another upstream.
         here.simulator.program(behaviourOf(golden, stream), { times: Number.POSITIVE_INFINITY });
         if (client === golden.protocol && golden.own === "as sent") {
           const answer = await post(here, client, key, {

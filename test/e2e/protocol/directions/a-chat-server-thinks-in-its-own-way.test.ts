@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rules 27, 38 and 39, through a whole gateway: a chat server that is switched by `thinking`, leaves
- * its reasoning between tags in the text and wants it back in `reasoning`, asked by the official clients.
+ * docs/translation-rules.md rules 27, 38 and 39, through a whole gateway, with the official clients: a chat server
+ * whose reasoning is switched by `thinking`, arrives between tags in the text, and must be sent back in `reasoning`.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -27,7 +27,7 @@ function sent() {
   return seenBody(here.simulator.requests.at(-1));
 }
 
-test("a messages client", async () => {
+test("a messages client sees reasoning from a chat server with think tags, and sends it back", async () => {
   const { key } = await here.account();
   const sdk = new Anthropic({ baseURL: here.url, apiKey: key, maxRetries: 0 });
   const thinking = { type: "enabled", budget_tokens: 2_000 } as const;
@@ -47,7 +47,7 @@ test("a messages client", async () => {
   assert.deepEqual([role, assistant], ["assistant", { content: "Sunny.", reasoning: "It is sunny." }]);
 });
 
-test("a responses client", async () => {
+test("a responses client sees reasoning from a chat server with think tags, and sends it back", async () => {
   const { key } = await here.account();
   const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: key, maxRetries: 0 });
   const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "Weather?" }];

@@ -1,6 +1,7 @@
 /**
- * docs/translation-rules.md rule 38: a server that refuses the reasoning of earlier turns, because another account or
- * conversation made it, is asked once more without. The client gets its answer, hears of it, and pays for one.
+ * docs/translation-rules.md rule 38: if a server refuses the reasoning of earlier turns because another account or
+ * conversation produced it, the request is sent once more without it. The client gets its answer, with a note, and is
+ * charged for one.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -26,7 +27,7 @@ const REFUSED: Readonly<Record<Protocol, Behaviour>> = {
   messages: refusing(INVALID),
   responses: refusing("The encrypted content gAAA...DQ== could not be verified.", "invalid_encrypted_content"),
 };
-/** What a client brings along of an earlier turn, of its own server's making. */
+/** What a client sends back from an earlier turn, as its own server produced it. */
 const THINKING = { type: "thinking", thinking: "hm", signature: "RXFRQkNrWUlCeGdDS2tB" };
 const REASONING = { id: "rs_1", type: "reasoning", summary: [], encrypted_content: "gAAAAABo" };
 
@@ -34,7 +35,7 @@ const TOOL_USE = { type: "tool_use", id: "toolu_1", name: "look", input: {} };
 const TOOL_RESULT = { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "fine" }] };
 const LOOK = { name: "look", input_schema: { type: "object" } };
 
-/** A second turn by messages. */
+/** A second turn of a messages client. */
 function messagesBody(more: Json = {}, loop = false): Json {
   const said = { role: "assistant", content: [THINKING, loop ? TOOL_USE : { type: "text", text: "Hello." }] };
   const last = loop ? TOOL_RESULT : { role: "user", content: "And now?" };
@@ -61,7 +62,7 @@ async function metric(upstream: string, retried: string): Promise<number> {
 interface Sent {
   readonly reply: Response;
   readonly text: string;
-  /** What the server was asked, try by try. */
+  /** What the server received, attempt by attempt. */
   readonly bodies: readonly Json[];
 }
 
@@ -78,7 +79,7 @@ async function send(
   return { reply, text, bodies: here.simulator.requests.slice(before).map(seenBody) };
 }
 
-/** One line for one answer, with both tries in it. */
+/** One line for one answer, with both attempts in it. */
 async function assertPaidOnce(account: TestAccount): Promise<void> {
   const lines = await usageLines(here, account);
   assert.equal(lines.length, 1);
@@ -95,7 +96,7 @@ async function assertPaidOnce(account: TestAccount): Promise<void> {
 for (const stream of [false, true]) {
   const how = stream ? "streamed" : "whole";
 
-  test(`messages, ${how}: the same bytes once more, without the thinking of earlier turns`, async () => {
+  test(`messages, ${how}: the same bytes are sent once more, without the thinking of earlier turns`, async () => {
     const account = await here.account();
     const before = await metric("up-messages", "yes");
     here.simulator.program(REFUSED.messages);
@@ -115,7 +116,7 @@ for (const stream of [false, true]) {
     await assertAtRest(here, account);
   });
 
-  test(`responses, ${how}: the same once more, without encrypted reasoning`, async () => {
+  test(`responses, ${how}: the same request is sent once more, without encrypted reasoning`, async () => {
     const account = await here.account();
     here.simulator.program(REFUSED.responses);
     here.simulator.program({ text: "ok" });
@@ -127,7 +128,7 @@ for (const stream of [false, true]) {
     await assertPaidOnce(account);
   });
 
-  test(`an error in the place of the first event or of the answer is the same refusal, ${how}`, async () => {
+  test(`an error instead of the first event or of the answer counts as the same refusal, ${how}`, async () => {
     const account = await here.account();
     const error = { error: { type: "invalid_request_error", message: INVALID }, type: "error" };
     const inStream = { n: 0, type: "invalid_request_error", code: "invalid_request_error", message: INVALID };
@@ -140,7 +141,7 @@ for (const stream of [false, true]) {
   });
 }
 
-/** Replies whose reasoning is sealed here, and what a client makes of it in its next turn. */
+/** Replies whose reasoning the gateway seals, and what a client sends of it in its next turn. */
 const CROSSED: readonly (Direction & { readonly next: (said: Json) => Json })[] = [
   {
     client: "messages",
@@ -167,7 +168,7 @@ const CROSSED: readonly (Direction & { readonly next: (said: Json) => Json })[] 
 ];
 
 for (const { client, upstream, next } of CROSSED) {
-  test(`${client} client, ${upstream} upstream: what was sealed here is left out as well`, async () => {
+  test(`${client} client, ${upstream} upstream: reasoning that the gateway sealed is left out as well`, async () => {
     const account = await here.account();
     const asks =
       client === "messages"
@@ -210,7 +211,7 @@ test("inside an unfinished tool loop a thinking budget is switched off, since th
   }
 });
 
-test("it is once: what is refused again, or after another try, is the answer, in the server's words", async () => {
+test("there is one retry: a second refusal, or one after another failed attempt, is the answer, in the server's words", async () => {
   const account = await here.account();
   const before = [await metric("up-messages", "yes"), await metric("up-messages", "no")];
   here.simulator.program(REFUSED.messages, { times: 2 });
@@ -258,7 +259,7 @@ const ONCE: readonly (readonly [string, Protocol, Json, Behaviour, Record<string
 ];
 
 for (const [what, client, body, refused, headers] of ONCE) {
-  test(`${what}: one try, and the refusal is the answer`, async () => {
+  test(`${what}: one attempt, and the refusal is the answer`, async () => {
     const account = await here.account();
     here.simulator.program(refused);
     const { reply, bodies } = await send(client, account, body, headers);

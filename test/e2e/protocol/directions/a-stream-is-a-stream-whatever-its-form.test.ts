@@ -1,7 +1,7 @@
 /**
- * What servers send that speak a protocol loosely is one answer to clients of all three, on routes of their own protocol
- * too: a stream that is called plain text, one JSON object in place of the stream, a responses stream that begins with its
- * first item, an empty `finish_reason` on every chunk. The official SDKs are the judges.
+ * Clients of all three protocols get one proper answer from servers that follow their protocol loosely, also on routes
+ * of the same protocol: a stream with the content type of plain text, one JSON object instead of a stream, a responses
+ * stream that begins with its first item, an empty `finish_reason` in every chunk. The official SDKs are the judges.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -100,7 +100,7 @@ async function noting(...args: Parameters<typeof fetch>): Promise<Response> {
   return answer;
 }
 
-/** What a client has of an answer in the end, and what it was given of the text as it came. */
+/** What a client has received of an answer in the end, and the pieces of text as they came. */
 interface Heard {
   readonly text: string;
   readonly streamed: string;
@@ -174,13 +174,13 @@ async function check(client: Protocol, upstream: Protocol, behaviour: Behaviour,
 for (const { client, upstream } of DIRECTIONS) {
   const where = `${client} client, ${upstream} upstream`;
 
-  test(`${where}: a stream that is called plain text`, () =>
+  test(`${where}: a stream with content type text/plain`, () =>
     check(client, upstream, { text: TEXT, fault: { wrongContentType: "text/plain; charset=utf-8" } }, false));
 
-  test(`${where}: one JSON object in place of a stream`, () =>
+  test(`${where}: one JSON object instead of a stream`, () =>
     check(client, upstream, { fault: { status: 200, body: WHOLE[upstream] } }, true));
 
-  test(`${where}: an error in a JSON object is an error`, async () => {
+  test(`${where}: an error in a JSON object instead of a stream is an error`, async () => {
     const { key } = await here.account();
     const body = { type: "error", error: { type: "invalid_request_error", code: "invalid_prompt", message: "no" } };
     here.simulator.program({ fault: { status: 200, body } }, { times: Number.POSITIVE_INFINITY });
@@ -191,7 +191,7 @@ for (const { client, upstream } of DIRECTIONS) {
 for (const { client, upstream } of DIRECTIONS) {
   if (upstream !== "responses") continue;
   for (const numbered of [true, false]) {
-    test(`${client} client: a responses stream begins with its first item, numbered: ${numbered}`, () => {
+    test(`${client} client: a responses stream that begins with its first item, numbered: ${numbered}`, () => {
       const place = { item_id: "msg_1", output_index: 0 };
       const item = { type: "message", id: "msg_1", role: "assistant", status: "in_progress", content: [] };
       const part = { type: "output_text", text: "", annotations: [] };
@@ -219,7 +219,7 @@ for (const { client, upstream } of DIRECTIONS) {
 
 for (const { client, upstream } of DIRECTIONS) {
   if (upstream !== "chat") continue;
-  test(`${client} client: an empty finish_reason on every chunk is none`, () => {
+  test(`${client} client: an empty finish_reason in every chunk is ignored`, () => {
     const chunk = (delta: Json, finish_reason: string) => ({
       data: { id: "x", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] },
     });

@@ -1,8 +1,8 @@
 /**
- * The recorded requests of real clients (recorded.ts) against model servers of somebody else's: aimock (test/rig/aimock.ts), and
- * LiteLLM's proxy where it is installed (test/rig/litellm.ts). They go straight, by the client's official SDK, and through the gateway
- * in each direction. The SDK makes the same of both answers, and the server has read the same conversation, but for what is named
- * here.
+ * The recorded requests of real clients (recorded.ts) against model servers of third parties: aimock
+ * (test/rig/aimock.ts), and LiteLLM's proxy where it is installed (test/rig/litellm.ts). Each goes directly, by the
+ * client's official SDK, and through the gateway in each direction. The SDK parses both answers to the same result, and
+ * the server has read the same conversation, except for the differences listed here.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -14,7 +14,7 @@ import { RECORDED, RECORDED_BY, SINGLE } from "./recorded.ts";
 import { directionsConfig, type Json, modelOn, PROTOCOL_LIST, recordOf } from "./rig.ts";
 import { ASK } from "./told.ts";
 
-/** A server, and a gateway whose upstreams it all is. */
+/** A server, and a gateway that has it as every upstream. */
 interface Place {
   readonly server: ThirdParty;
   readonly here: GatewayHere;
@@ -42,7 +42,7 @@ after(async () => {
   }
 });
 
-/** JSON, since some of the requests demand it. */
+/** JSON, because some of the requests demand it. */
 const TEXT = '{"said":"R\u00f6\u00f6f and archive are well \u{1f3e0}."}';
 const USAGE = { input: 70, output: 30 };
 const REASONING = "First both.";
@@ -51,7 +51,7 @@ const plain: Said = { text: TEXT, reasoning: REASONING, calls: [], finish: "stop
 const callsOf = (name: string) =>
   ["roof", "archive"].map((part, index) => ({ id: `call_0${index}`, name, input: { part, "wide number": 1e21 } }));
 
-/** What the server says to each request. */
+/** What the server answers to each request. */
 const ANSWERS: Readonly<Record<string, (tool: string | undefined) => Said | undefined>> = {
   "words and reasoning": () => plain,
   "two calls": (tool) => (tool === undefined ? undefined : { ...plain, calls: callsOf(tool), finish: "tool_calls" }),
@@ -60,8 +60,8 @@ const ANSWERS: Readonly<Record<string, (tool: string | undefined) => Said | unde
 };
 
 /**
- * What a request says that aimock does not read where it is sent straight, while the gateway puts it into words that the other
- * protocols have: there it hears more, and no less.
+ * Parts of a request that aimock ignores when it is sent directly, but reads when the gateway translates them to
+ * another protocol: there the server reads more, and never less.
  */
 const HEARS_MORE: ReadonlyMap<string, string> = new Map([
   ["claude-code 2.1.330", "system turns within a conversation, without the line of attribution"],
@@ -76,8 +76,9 @@ const HEARS_MORE: ReadonlyMap<string, string> = new Map([
 const ATTRIBUTION = /x-anthropic-billing-header:[^;]*;[^;]*;[^;]*;/;
 
 /**
- * LiteLLM 1.106.2 does not begin the parts of its responses streams, so the official SDK's accumulator ends on them, straight and
- * through the gateway, which changes no byte of its own protocol. Clients of other protocols get such streams whole.
+ * LiteLLM 1.106.2 does not begin the parts of its responses streams, so the official SDK's accumulator fails on them,
+ * directly and through the gateway, which changes no byte of its own protocol. Clients of other protocols get such
+ * streams complete.
  */
 const LITELLM_STREAMS = /missing content at index 0/;
 
@@ -90,17 +91,17 @@ function offered(body: Json): string | undefined {
   return undefined;
 }
 
-/** Whether the request has references to earlier items in place of the items. */
+/** Whether the request refers to earlier items instead of including them. */
 function refers(body: Json): boolean {
   return Array.isArray(body.input) && body.input.some(({ type }) => type === "item_reference");
 }
 
-/** What the recorded references name first, as it is heard. */
+/** What the first of the recorded references names, as the server reads it. */
 const REFERRED_TO = "Letmesee.";
 
 /**
- * Whether a client is shown the reasoning that this server gives unasked: not on another protocol where it has said that it wants none
- * to be seen, or, as a responses client, has not asked for summaries of a chat server's.
+ * Whether a client is shown the reasoning that this server sends unasked. It is not, on another protocol, if the client
+ * has asked for none, or if it is a responses client of a chat server and has not asked for summaries.
  */
 function shows(client: Protocol, upstream: Protocol, body: Json): boolean {
   if (client === upstream || client === "chat" || upstream === "messages") return true;
@@ -130,14 +131,14 @@ function assertHeard(heard: Heard, straight: Heard, more: boolean): void {
   }
 }
 
-test(`servers that are asked: ${askedServers()}`, async () => {
+test(`the third-party servers in use are ${askedServers()}`, async () => {
   if (!litellm) return;
   const { server } = litellm;
   server.say(plain);
   await assert.rejects(ASK.responses(server, { model: "m", input: "hi" }, true), LITELLM_STREAMS, "it has been mended");
 });
 
-test("what is said to hear more is among the recorded requests", () => {
+test("the requests of which a server reads more are among the recorded ones", () => {
   const names = new Set([...RECORDED, ...SINGLE].map(({ name }) => name));
   for (const name of HEARS_MORE.keys()) assert.ok(names.has(name), name);
 });
@@ -191,7 +192,7 @@ for (const { name, protocol, steps } of [...RECORDED, ...SINGLE]) {
   }
 }
 
-test("where the server counts nothing the client is told an estimate, and no zero", async () => {
+test("if the server counts nothing, the client gets an estimate and not zero", async () => {
   const { server, here, account } = own;
   server.say({ ...plain, usage: undefined });
   for (const { protocol, steps } of RECORDED) {

@@ -1,6 +1,6 @@
 /**
  * A tool loop of two turns, with pictures, parallel calls, thinking and a tool that fails, through the whole gateway:
- * the same final text and the same bill for any two protocols, and the upstream gets back what it said itself.
+ * the final text and the charge are the same for any two protocols, and the upstream gets back exactly what it sent.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -35,7 +35,7 @@ const FIRST: Behaviour = {
 };
 const SECOND: Behaviour = { text: FINAL, usage: { input: 1300, cached: 200, cacheWrite: 0, output: 60, reasoning: 0 } };
 /**
- * The bill by hand, in nano-dollars: 900 new tokens at 1000, 100 cached at 100, 30 written at 1250, 400 out at 10000;
+ * The charge by hand, in nano-dollars: 900 new tokens at 1000, 100 cached at 100, 30 written at 1250, 400 out at 10000;
  * then 1300 at 1000, 200 at 100, 60 at 10000.
  */
 const BILL = [900_000n + 10_000n + 37_500n + 4_000_000n, 1_300_000n + 20_000n + 600_000n];
@@ -78,7 +78,7 @@ async function runLoop(direction: Direction, stream: boolean): Promise<void> {
   PROOFS[upstream](second as Json, client);
 }
 
-/** What the second turn must hold in the upstream's own words. */
+/** What the second turn must contain in the upstream's own form. */
 const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>> = {
   chat(body) {
     const messages = listOf(body.messages);
@@ -106,7 +106,7 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
       CALLS,
     );
     const thinking = said.filter((block) => block.type === "thinking");
-    // A chat client has no place for a signature, and thinking without one is refused.
+    // Chat cannot carry a signature, and thinking without one is refused.
     assert.deepEqual(
       thinking.map((block) => block.thinking),
       client === "chat" ? [] : [THOUGHT],
@@ -117,7 +117,7 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
       results.map((result) => result.tool_use_id),
       CALLS.map(({ id }) => id),
     );
-    // Only the messages protocol has a word for a failure; the others say it in the text.
+    // Only the messages protocol can mark a result as failed; the others say it in the text.
     assert.equal(results[1]?.is_error === true, client === "messages");
     assertTold(body, results);
   },
@@ -143,7 +143,7 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
   },
 };
 
-/** Both results are there in order, and the picture of the first somewhere. */
+/** Asserts that both results are there in order, and the picture of the first somewhere. */
 function assertTold(body: Json, [found, failed]: readonly Json[]): void {
   assert.ok(JSON.stringify(found).includes(FOUND));
   assert.ok(JSON.stringify(failed).includes(FAILED));

@@ -1,6 +1,6 @@
 /**
  * Requests in the shape in which Claude Code and Codex send them (recorded in November 2026), on upstreams of another
- * protocol: taken in, and answered with streams that the official SDKs rebuild.
+ * protocol: they are accepted, and answered with streams that the official SDKs parse.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -29,7 +29,7 @@ const AGENT_TOOLS = [
   { name: "mcp__notes__list", description: "Lists.", input_schema: { type: "object" }, defer_loading: true },
 ];
 
-/** The third turn of a session: a search for tools, a picture that was read, and system text last of all. */
+/** The third turn of a session: a tool search, a picture that was read, and system text at the end. */
 function claudeCode(model: string): Json {
   return {
     model,
@@ -121,7 +121,7 @@ for (const upstream of ["chat", "responses"] as const) {
   });
 }
 
-test("Claude Code's search request, whose only tool is run by a vendor, is refused by name on a chat upstream", async () => {
+test("a request of Claude Code whose only tool is a vendor's web search is refused by name on a chat upstream", async () => {
   const sdk = new Anthropic({ baseURL: here.url, apiKey: account.key, maxRetries: 0 });
   const tools = [{ type: "web_search_20250305" as const, name: "web_search" as const, max_uses: 8 }];
   const messages = [{ role: "user" as const, content: "Search." }];
@@ -246,7 +246,7 @@ for (const upstream of ["chat", "messages"] as const) {
     });
   }
 
-  test(`Codex compacts on a ${upstream} upstream: no tools means no members about tools`, async () => {
+  test(`Codex compacts on a ${upstream} upstream: without tools no member about tools is sent`, async () => {
     const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: account.key, maxRetries: 0 });
     here.simulator.program({ text: "A summary." });
     const final = await sdk.responses

@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 47: a context overflow reads the same to a client whatever its server calls it; the
- * quota of the operator's account at a vendor is no fault of the client's.
+ * docs/translation-rules.md rule 47: a context overflow reads the same to a client whatever its server calls it. An
+ * exhausted quota of the operator's account at a vendor is not reported as the client's fault.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -45,7 +45,7 @@ const ANSWERS: Readonly<Record<Protocol, (error: Json) => void>> = {
 
 for (const direction of DIRECTIONS) {
   const { client, upstream } = direction;
-  test(`${client} client, ${upstream} upstream: a refusal`, async () => {
+  test(`${client} client, ${upstream} upstream: a refusal for context overflow has the client's own form`, async () => {
     const account = await here.account();
     for (const [how, body] of Object.entries(BODIES)) {
       here.simulator.program({ fault: { status: 400, body: JSON.stringify(body) } });
@@ -55,7 +55,7 @@ for (const direction of DIRECTIONS) {
     }
   });
 
-  test(`${client} client, ${upstream} upstream: a stream that fails for it is not overloaded`, async () => {
+  test(`${client} client, ${upstream} upstream: a stream that fails with a context overflow is not reported as overload`, async () => {
     const account = await here.account();
     const error = { n: 6, type: "server_error", code: "server_error", message: WORDS };
     here.simulator.program({ text: "a few words ".repeat(20), fault: { errorEventAfter: error } });
@@ -72,7 +72,7 @@ for (const direction of DIRECTIONS) {
   });
 }
 
-test("a vendor's account without quota is tried elsewhere, and is not said to be the client's fault", async () => {
+test("a vendor account without quota causes a failover, and is not reported as the client's fault", async () => {
   const account = await here.account();
   const bodies = {
     400: {
@@ -91,7 +91,7 @@ test("a vendor's account without quota is tried elsewhere, and is not said to be
   }
 });
 
-test("words that a client has quoted back to it cost no upstream its place", async () => {
+test("text that an error quotes from the request does not eject the upstream", async () => {
   const account = await here.account();
   const type = "invalid_request_error";
   const message =

@@ -1,6 +1,6 @@
 /**
- * A conversation moves to another upstream when its own is down. Its thinking goes along where any account may read it,
- * and is left out where `account_bound_thinking` says that only the upstream that thought may.
+ * A conversation moves to another upstream when its own is down. Its thinking is sent along if any account may read it,
+ * and left out if `account_bound_thinking` says that only the upstream that produced it may.
  */
 import assert from "node:assert/strict";
 import test, { afterEach, beforeEach } from "node:test";
@@ -35,7 +35,7 @@ function isFor(upstream: string): (seen: SeenRequest) => boolean {
 }
 
 for (const bound of [true, false]) {
-  const verdict = bound ? "stays behind" : "goes along";
+  const verdict = bound ? "is left out" : "is sent along";
 
   test(`messages thinking ${verdict}, bound: ${bound}`, async () => {
     const ask = responsesClient(`messages-${bound}`);
@@ -57,7 +57,7 @@ for (const bound of [true, false]) {
 
 type Ask = (history: readonly unknown[], text: string) => Promise<readonly unknown[]>;
 
-/** The second turn as the first upstream got it, and as the second got it when the first was down. */
+/** The second turn as the first upstream received it, and as the second received it when the first was down. */
 async function inTwoTurns(protocol: string, ask: Ask): Promise<{ readonly own: Json; readonly elsewhere: Json }> {
   here.simulator.program({ thinking: "deep", text: "said" });
   const history = await ask([], "one");

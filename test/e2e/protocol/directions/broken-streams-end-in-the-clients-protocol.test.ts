@@ -1,5 +1,5 @@
 /**
- * ARCHITECTURE.md promise 8 across protocols: an upstream's stream that breaks or fails ends in the words of the
+ * ARCHITECTURE.md promise 8 across protocols: if an upstream's stream breaks or fails, it ends in the form of the
  * client's protocol.
  */
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ after(() => here.close());
 
 const SECRET = "words of the upstream's own";
 
-/** Nine events are into the text or the calls on every protocol. */
+/** After nine events the text or the calls have begun on every protocol. */
 const FAULTS: readonly (readonly [string, Fault])[] = [
   ["ends without a terminal event", { endAfterEvents: 9 }],
   ["resets the connection", { resetAfterEvents: 9 }],
@@ -32,7 +32,7 @@ const FAULTS: readonly (readonly [string, Fault])[] = [
   ["sends an event over the limit", { hugeEvent: 5 * 1024 * 1024 }],
 ];
 
-/** What the broken reply was going to be. */
+/** The reply that breaks. */
 const REPLIES = {
   text: { text: "a few words ".repeat(20) },
   calls: {
@@ -71,7 +71,7 @@ function parsed(text: string): { event: string | undefined; json: Json }[] {
     .map(({ event, data }) => ({ event, json: JSON.parse(data) as Json }));
 }
 
-/** The one proper end of a failed stream, and nothing that reads as success. */
+/** Asserts the single proper end of a failed stream, and nothing that reads as success. */
 const ENDS: Readonly<Record<Protocol, (text: string) => void>> = {
   chat(text) {
     assert.ok(!text.includes("[DONE]"));

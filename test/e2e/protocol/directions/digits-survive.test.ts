@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 36: numbers that a double cannot hold (ids beyond 2^53, 1e400) are, in inputs of tools and
- * in schemas, the same digits on the other side, in requests and replies, whole and streamed, in all nine directions.
+ * docs/translation-rules.md rule 36: numbers that a double cannot hold (ids beyond 2^53, 1e400) keep their digits in
+ * tool inputs and schemas, in requests and replies, whole and streamed, in all nine directions.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -35,7 +35,7 @@ const SCHEMA = {
 
 const NUMBERS = [BIG, HUGE, BEYOND, FINE];
 
-/** A turn in which the tool was called, its result, and the tool with its schema. */
+/** A turn that called the tool, its result, and the tool with its schema. */
 const TOOLS: Readonly<Record<Protocol, Json>> = {
   chat: {
     messages: [
@@ -66,7 +66,7 @@ const TOOLS: Readonly<Record<Protocol, Json>> = {
   },
 };
 
-/** A message as a server writes it; the simulator reads the inputs of its own. */
+/** A message as a server writes it; the simulator parses the tool inputs of its own. */
 const MESSAGE = {
   id: "m",
   type: "message",
@@ -76,7 +76,7 @@ const MESSAGE = {
   usage: { input_tokens: 1, output_tokens: 5 },
 };
 
-/** Text with the escapes of nested JSON taken away, so that a number stands as it was written. */
+/** Text without the escapes of nested JSON, so that a number is as it was written. */
 function plain(text: string): string {
   return text.replaceAll("\\", "");
 }
@@ -94,7 +94,7 @@ function assertDigits(text: string, numbers: readonly string[], where: string): 
 for (const direction of DIRECTIONS) {
   const { client, upstream } = direction;
 
-  test(`${client} client, ${upstream} upstream: the request`, async () => {
+  test(`${client} client, ${upstream} upstream: the request keeps all digits`, async () => {
     const { key } = await here.account();
     const answer = await post(here, client, key, askFor(direction, TOOLS[client]));
     assert.equal(answer.status, 200, await answer.text());
@@ -103,7 +103,7 @@ for (const direction of DIRECTIONS) {
     assertDigits(sent, [HUGE.slice(1), `${BIG},${BEYOND}`], "the schema");
   });
 
-  test(`${client} client, ${upstream} upstream: the reply`, async () => {
+  test(`${client} client, ${upstream} upstream: the reply keeps all digits`, async () => {
     const { key } = await here.account();
     const tools = [{ name: "f", arguments: INPUT }];
     here.simulator.program({ tools, ...(upstream === "messages" && { body: MESSAGE }) }, { times: 2 });
@@ -114,7 +114,7 @@ for (const direction of DIRECTIONS) {
   });
 }
 
-/** The pieces of the arguments joined, which a stream may cut anywhere. */
+/** The pieces of the arguments joined; a stream may cut them anywhere. */
 function textOfStream(text: string): string {
   let joined = "";
   for (const [, piece] of text.matchAll(/"(?:partial_json|arguments|delta)":"((?:[^"\\]|\\.)*)"/g)) {
@@ -123,7 +123,7 @@ function textOfStream(text: string): string {
   return joined;
 }
 
-test("a block that opens with its whole input keeps the digits, too", async () => {
+test("a block that opens with its whole input keeps the digits too", async () => {
   const { key } = await here.account();
   const [block] = MESSAGE.content;
   here.simulator.program({
@@ -142,7 +142,7 @@ test("a block that opens with its whole input keeps the digits, too", async () =
   assertDigits(textOfStream(await stream.text()), NUMBERS, "the stream");
 });
 
-test("a number elsewhere is a number: what is no limit is refused by its name", async () => {
+test("a number elsewhere is parsed as a number: an invalid limit is refused by name", async () => {
   const { key } = await here.account();
   const direction = { client: "chat", upstream: "messages" } as const;
   const answer = await post(here, "chat", key, askFor(direction, { ...TOOLS.chat, top_p: digits(BEYOND) }));

@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 43: whatever a server calls the end of its reply, the client reads truncation, refusal,
- * failure or a plain end in its own protocol's words, in all nine directions, whole and streamed.
+ * docs/translation-rules.md rule 43: whatever a server calls the end of its reply, the client reads truncation,
+ * refusal, failure or a normal end in its own protocol's terms, in all nine directions, whole and streamed.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -17,10 +17,10 @@ before(async () => {
 
 after(() => here.close());
 
-/** Of a word that nobody knows a client of the same protocol may know more. */
+/** An unknown stop reason passes unchanged to a client of the same protocol, which may know it. */
 const NEW = "a word of tomorrow";
 
-/** What servers say. Responses servers have a word only for an answer that is incomplete. */
+/** What servers send. Responses servers name a reason only if an answer is incomplete. */
 const WORDS = {
   truncated: ["MAX_TOKENS", "FinishReason.MAX_TOKENS", "max_new_tokens", "stop: MAX_TOKENS"],
   refused: ["SAFETY", "content_filter: SAFETY", "FINISH_REASON_PROHIBITED_CONTENT", "guardrail_intervened"],
@@ -45,13 +45,13 @@ const WHY: Readonly<Record<Protocol, (reply: Json) => unknown>> = {
 for (const direction of DIRECTIONS) {
   const { client, upstream } = direction;
   for (const [end, words] of Object.entries(WORDS) as [End, readonly string[]][]) {
-    // What a responses server calls incomplete for a reason that nobody knows stays as it says.
+    // A responses server's unknown reason for an incomplete answer passes unchanged.
     if (upstream === "responses" && end === "ended") continue;
-    test(`${client} client, ${upstream} upstream: what has ${end}`, async () => {
+    test(`${client} client, ${upstream} upstream: a reply that counts as ${end}`, async () => {
       for (const stop of words) {
         for (const stream of [false, true]) {
           const account = await here.account();
-          // A whole answer that failed is asked for again.
+          // A whole answer that failed is requested again.
           here.simulator.program({ text: "a few words", stop }, { times: Number.POSITIVE_INFINITY });
           const answer = await post(here, client, account.key, askFor(direction, { stream }));
           const text = await answer.text();
@@ -85,7 +85,7 @@ function whyEnded(text: string, client: Protocol, stream: boolean): unknown {
   return reasons[0];
 }
 
-/** No word of success, and an error of the protocol at the end. */
+/** Asserts that nothing reads as success, and that an error of the protocol is at the end. */
 function hasFailed(status: number, text: string, client: Protocol, stream: boolean): boolean {
   if (!stream) return status === 403;
   const last = eventsOf(text).at(-1);

@@ -1,6 +1,6 @@
 /**
- * A model with routes of two protocols: reasoning that was sealed for the one must not reach the other, where it would be
- * a broken signature and a 400. All other bytes of the conversation stay as the client sent them.
+ * A model with routes of two protocols: reasoning that was sealed for one must not reach the other, where it would be a
+ * broken signature and a 400. All other bytes of the conversation stay as the client sent them.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -28,7 +28,7 @@ before(async () => {
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
-/** The first upstream is down for the next request. */
+/** Makes the first upstream fail for the next request. */
 function breakFirst(protocol: Protocol): void {
   const first = `canary-of-up-${protocol}`;
   here.simulator.program(
@@ -39,7 +39,7 @@ function breakFirst(protocol: Protocol): void {
 
 const CALL = { name: "f", arguments: { n: 1 } };
 
-test("messages client: a tool loop begun on responses goes on at messages without the sealed thinking", async () => {
+test("messages client: a tool loop begun on responses continues on messages without the sealed thinking", async () => {
   const model = "responses-then-messages";
   const sdk = new Anthropic({ baseURL: here.url, apiKey: account.key, maxRetries: 0 });
   const thinking = { type: "adaptive" as const };
@@ -69,7 +69,7 @@ test("messages client: a tool loop begun on responses goes on at messages withou
   assert.deepEqual(listOf(seen.messages)[1], { role: "assistant", content: rest });
 });
 
-test("responses client: a tool loop begun on messages goes on at responses without the sealed item", async () => {
+test("responses client: a tool loop begun on messages continues on responses without the sealed item", async () => {
   const model = "messages-then-responses";
   const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: account.key, maxRetries: 0 });
   const tools = [{ type: "function" as const, name: "f", parameters: { type: "object" }, strict: false }];
@@ -90,7 +90,7 @@ test("responses client: a tool loop begun on messages goes on at responses witho
   assert.deepEqual(listOf(seen.input).slice(1), [call, answer] as unknown as Json[]);
 });
 
-test("what is taken out is taken out of the bytes, and a budget that would miss it is switched off", async () => {
+test("sealed thinking is removed from the bytes, and a thinking budget that would need it is switched off", async () => {
   const sealed = '{"type":"thinking", "thinking":"deep", "signature":"gw1.AAAA"}';
   const kept = '{ "type":"tool_use","id":"t1","name":"f","input":{"n":12345678901234567890,"u":"\\u00fc"} }';
   const before = `{"role":"user","content":[{"type":"text","text":"say \\"gw1.x\\" or gw1."}]}`;
@@ -110,7 +110,7 @@ test("what is taken out is taken out of the bytes, and a budget that would miss 
   assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
 });
 
-test("a turn loses all of its thinking or none, and the last loop decides, by its beginning and its last calls, whether there is more", async () => {
+test("a turn loses all or none of its thinking, and the beginning and the last calls of the last loop decide whether thinking stays on", async () => {
   const sealed = '{"type":"thinking","thinking":"deep","signature":"gw1.AAAA"}';
   const own = '{"type":"thinking","thinking":"mine","signature":"c2lnbmVk"}';
   const loop = (id: string, ...thoughts: readonly string[]) =>
@@ -143,7 +143,7 @@ test("text that only looks like an envelope stays byte for byte", async () => {
   }
 });
 
-test("a count is asked for without them, too", async () => {
+test("a token count is also requested without envelopes", async () => {
   const thought = { type: "thinking", thinking: "deep", signature: "gw1.AAAA" };
   const said = { type: "text", text: "said" };
   const body = (...content: Json[]) => ({
@@ -180,7 +180,7 @@ const ofMessages = (...blocks: readonly string[]) =>
 const ofResponses = (...items: readonly string[]) =>
   `{"model":"on-responses","store":false,"max_output_tokens":90,"input":[${[...items, question]}]}`;
 
-test("an envelope that is written with escapes goes no further either", async () => {
+test("an envelope written with escapes is removed as well", async () => {
   const said = '{"type":"text","text":"said"}';
   const message = '{"id":"msg_gw1.AAAA","type":"message","role":"assistant","content":"said"}';
   for (const [path, body, left] of [
@@ -203,7 +203,7 @@ test("an envelope that is written with escapes goes no further either", async ()
   }
 });
 
-test("a reference that is written with escapes is opened", async () => {
+test("a reference written with escapes is opened", async () => {
   const sdk = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: account.key, maxRetries: 0 });
   here.simulator.program({ text: "said before" });
   const { output } = await sdk.responses.create({ model: "on-responses", input: "go" });
@@ -215,7 +215,7 @@ test("a reference that is written with escapes is opened", async () => {
   assert.ok(seen.includes("said before") && !seen.includes("reference"), seen);
 });
 
-test("a member that stands twice beside an envelope is refused by name", async () => {
+test("a member that appears twice beside an envelope is refused by name", async () => {
   const sealed = '{"type":"thinking","thinking":"","signature":"gw1.AAAA"}';
   const other = '"signature":"c2lnbmVk"}';
   const before = here.simulator.count;
@@ -241,7 +241,7 @@ test("a member that stands twice beside an envelope is refused by name", async (
     for (const written of [body, escaped(body)]) {
       const reply = await postText(path, written);
       assert.equal(reply.status, 400, written);
-      // With escapes it is found where it is doubted what a body reaches, too, and named without its number.
+      // With escapes it is also found where the check of references is in doubt, and is named without its number.
       const named = written === body ? param : (param.split(".").at(-1) ?? "");
       assert.ok(reply.text.includes(`${named}\\" stands twice`), reply.text);
     }
@@ -251,7 +251,7 @@ test("a member that stands twice beside an envelope is refused by name", async (
   assert.equal(here.simulator.count, before, "nothing went upstream");
 });
 
-test("escapes alone change nothing: a member may stand twice where there is no envelope", async () => {
+test("escapes alone change nothing: a member may appear twice where there is no envelope", async () => {
   const body = ofMessages('{"type":"text","text":"\\u00fc \\u0067","text":"twice"}');
   const reply = await postText("/v1/messages", body);
   assert.equal(reply.status, 200, reply.text);

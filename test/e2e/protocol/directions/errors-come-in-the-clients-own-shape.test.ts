@@ -1,4 +1,4 @@
-/** An upstream of another protocol that refuses, is busy or is down: the client reads it as its own protocol's error. */
+/** If an upstream of another protocol refuses, is busy or is down, the client reads an error of its own protocol. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { Fault } from "../../../../src/simulator/server.ts";
@@ -68,7 +68,7 @@ for (const direction of CROSS_DIRECTIONS) {
   }
 }
 
-/** The members that tell the protocols' error bodies apart (docs/errors.md). */
+/** The members that distinguish the protocols' error bodies (docs/errors.md). */
 function assertShape(client: Protocol, body: Json): void {
   const error = recordOf(body.error);
   assert.equal(typeof error.message, "string");

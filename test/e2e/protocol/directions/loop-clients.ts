@@ -1,6 +1,6 @@
 /**
- * Three agents of two turns, one per protocol and each on its official SDK: they ask with a picture and two tools, take
- * the calls, send back one result with a picture and one failure, and read the final text.
+ * Three agents of two turns, one per protocol, each on its official SDK: they send a picture and two tools, receive the
+ * calls, send back one result with a picture and one failure, and read the final text.
  */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
@@ -30,10 +30,10 @@ export interface Call {
   readonly input: unknown;
 }
 
-/** What an agent heard in the two turns. */
+/** What an agent received in the two turns. */
 export interface Heard {
   readonly calls: readonly Call[];
-  /** Reasoning that it was shown in the first turn. */
+  /** The reasoning that it was shown in the first turn. */
   readonly thought: string;
   readonly finalText: string;
 }
@@ -52,7 +52,7 @@ export type Loop = (settings: LoopSettings) => Promise<Heard>;
 
 const dataUrl = (png: string) => `data:image/png;base64,${png}`;
 
-/** Chat has no word for reasoning: the SDK passes `reasoning_content` by, and agents collect it themselves. */
+/** Chat has no member for reasoning: the SDK passes `reasoning_content` through, and agents collect it themselves. */
 async function chatLoop({ url, key, model, stream, fetch }: LoopSettings): Promise<Heard> {
   type Message = OpenAI.ChatCompletionMessageParam;
   const sdk = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0, fetch });
@@ -84,7 +84,7 @@ async function chatLoop({ url, key, model, stream, fetch }: LoopSettings): Promi
   const results = [
     { role: "tool", tool_call_id: calls[0]?.id, content: [{ type: "text", text: FOUND }, chatImage(CHIMNEY)] },
     { role: "tool", tool_call_id: calls[1]?.id, content: `Error: ${FAILED}` },
-  ] as unknown as Message[]; // Chat's types know no picture in a result; agents send it all the same.
+  ] as unknown as Message[]; // Chat's types have no picture in a result; agents send it all the same.
   const said = { role: "assistant", content: message?.content, tool_calls: message?.tool_calls };
   const thinking = thought === "" ? {} : { reasoning_content: thought };
   const final = await turn([...opening, { ...said, ...thinking } as Message, ...results]);

@@ -1,6 +1,7 @@
 /**
- * Requests of real clients, as they were recorded through this gateway (recorded.ts), are answered on an upstream of each protocol that
- * refuses what the vendors refuse, whole and streamed: the same words, the same call, and a bill that is what the client is told.
+ * Requests of real clients, as recorded through this gateway (recorded.ts), are answered by an upstream of each
+ * protocol that refuses what the vendors refuse, whole and streamed: with the same text, the same call, and a charge
+ * that equals the usage reported to the client.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -18,7 +19,7 @@ before(async () => {
 });
 after(() => here.close());
 
-/** What a client makes of an answer. */
+/** What a client parses from an answer. */
 interface Told {
   readonly text: string;
   readonly call: unknown;
@@ -116,7 +117,7 @@ for (const { name, protocol, steps } of [...RECORDED, ...SINGLE]) {
   }
 }
 
-test("nothing is left held", async () => {
-  // Every request has been waited for with its bill.
+test("no hold is left", async () => {
+  // Every request was waited for until its charge.
   await assertAtRest(here, account);
 });

@@ -1,6 +1,6 @@
 /**
- * What real clients have sent, as it was recorded through this gateway: test/golden/sessions has each step of a loop of three with
- * reasoning and parallel tools, prompts made up; test/golden/clients single requests.
+ * Requests of real clients, as recorded through this gateway: test/golden/sessions has each step of a loop of three
+ * with reasoning and parallel tools, with invented prompts; test/golden/clients has single requests.
  */
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -8,7 +8,10 @@ import type { AccountTag } from "../../../../src/values/key.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { Json } from "./rig.ts";
 
-/** Whose sessions they were: ids that hold what they name open for the account alone that they were given to. */
+/**
+ * The account that the sessions were recorded with: ids that carry what they name open only for the account that they
+ * were given to.
+ */
 export const RECORDED_BY = "recorded00" as AccountTag;
 
 interface Session {
@@ -22,7 +25,10 @@ export const RECORDED: readonly Session[] = globSync("test/golden/sessions/*.jso
   return { name: `${client} ${version}`, protocol, steps };
 });
 
-/** Members that only some servers of their own protocol take; the single bodies have them to show that they pass. Qwen Code has no others. */
+/**
+ * Members that only some servers of their own protocol accept; the single bodies have them to show that they pass. Qwen
+ * Code has no others.
+ */
 const OWN: ReadonlySet<string> = new Set([
   "logprobs",
   "top_logprobs",

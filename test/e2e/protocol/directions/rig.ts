@@ -1,4 +1,4 @@
-/** What the tests of the nine directions share: a gateway with one able model per upstream protocol, and who asks it. */
+/** Helpers of the tests of the nine directions: a gateway with one capable model per upstream protocol, and clients. */
 import type { SeenRequest } from "../../../../src/simulator/server.ts";
 import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
 import { ownConfig, yamlOf } from "../../../rig/config.ts";
@@ -18,17 +18,17 @@ export const DIRECTIONS: readonly Direction[] = PROTOCOL_LIST.flatMap((client) =
   PROTOCOL_LIST.map((upstream) => ({ client, upstream })),
 );
 
-/** Those with a translation in between. */
+/** The directions with a translation. */
 export const CROSS_DIRECTIONS = DIRECTIONS.filter(({ client, upstream }) => client !== upstream);
 
-/** The model on an upstream of this protocol; any of the three paths may ask for it. */
+/** The model on an upstream of this protocol; clients of all three protocols may use it. */
 export function modelOn(upstream: Protocol): string {
   return `on-${upstream}`;
 }
 
 const EFFORTS = "[none, minimal, low, medium, high, xhigh, max]";
 
-/** What each of the models can do: all that its protocol has words for, reasoning that comes back included. */
+/** The capabilities of each model: all that its protocol can express, including reasoning that is sent back. */
 const CAPABILITIES: Readonly<Record<Protocol, string>> = {
   chat: `{efforts: ${EFFORTS}, reasoning_content: roundtrip}`,
   messages: `{efforts: ${EFFORTS}, thinking: adaptive}`,
@@ -38,8 +38,8 @@ const CAPABILITIES: Readonly<Record<Protocol, string>> = {
 const PRICE = '{input: "1", cached_input: "0.1", cache_write: "1.25", output: "10", tools: {web_search: "0.01"}}';
 
 /**
- * A configuration of `on-chat`, `on-messages` and `on-responses` at equal prices.
- * @param more lines of further models, indented by two blanks.
+ * A configuration of `on-chat`, `on-messages` and `on-responses` at equal prices. @param more lines of further models,
+ * indented by two blanks.
  */
 export function directionsConfig(more = ""): (places: ConfigPlaces) => string {
   return (places) => `${yamlOf(ownConfig(places))}upstreams:
@@ -62,7 +62,7 @@ export function modelLine(name: string, routes: string, capabilities: string): s
   return `  ${name}: {plans: [free], price: ${PRICE}, ${limits}, capabilities: ${capabilities}, routes: [${routes}]}`;
 }
 
-/** A gateway in front of an upstream that, when strict, refuses what the vendors refuse. */
+/** A gateway in front of an upstream that, if strict, refuses what the vendors refuse. */
 export function startGateway({ more, strict }: { more: string; strict: boolean }): Promise<GatewayHere> {
   return startGatewayHere({ config: directionsConfig(more), simulator: { strict } });
 }
@@ -87,7 +87,7 @@ export function post(
   });
 }
 
-/** A small good body of the client's protocol for an upstream's model. */
+/** A small valid body of the client's protocol for an upstream's model. */
 export function askFor({ client, upstream }: Direction, more: Json = {}): Json {
   const turn = [{ role: "user", content: "hello" }];
   const model = modelOn(upstream);
@@ -95,7 +95,7 @@ export function askFor({ client, upstream }: Direction, more: Json = {}): Json {
   return { model, messages: turn, ...(client === "messages" ? { max_tokens: 500 } : {}), ...more };
 }
 
-/** The body of a request as the upstream saw it. */
+/** The body of a request as the upstream received it. */
 export function seenBody(seen: SeenRequest | undefined): Json {
   if (!seen) throw new Error("the upstream saw no request");
   return seen.json as Json;

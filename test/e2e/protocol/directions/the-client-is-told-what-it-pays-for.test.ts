@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 3 and docs/translation-rules.md rule 44, in all nine directions, whole and streamed: a reply ends with
- * a usage, and it is the one that is charged, whether the upstream counts all, half or nothing.
+ * ARCHITECTURE.md promise 3 and docs/translation-rules.md rule 44, in all nine directions, whole and streamed: a reply
+ * ends with a usage, and that usage is charged, whether the upstream counts everything, a part or nothing.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -31,7 +31,7 @@ const num = (value: unknown): number => {
   return value as number;
 };
 
-/** The usage of a whole reply, or of what ends a stream. */
+/** The usage of a whole reply, or of the end of a stream. */
 const READ: Readonly<Record<Protocol, (usage: JsonObject) => Told>> = {
   chat: (usage) => ({ input: num(usage.prompt_tokens), output: num(usage.completion_tokens) }),
   messages: (usage) => ({
@@ -54,7 +54,7 @@ function usageOfStream(client: Protocol, text: string): JsonObject {
   assert.equal(events.at(-1)?.type, "message_stop");
   const started = events.find(({ type }) => type === "message_start")?.message as JsonObject;
   const deltas = events.filter(({ type }) => type === "message_delta");
-  // As the official SDK adds them up: a later count replaces an earlier one, and each event has one.
+  // As the official SDK computes it: a later count replaces an earlier one, and each event has one.
   const all = [started.usage, ...deltas.map(({ usage }) => usage)].map((usage) => {
     assert.ok(objectOf(usage), "an event has no usage");
     return Object.fromEntries(Object.entries(usage as JsonObject).filter(([, count]) => count !== null));
@@ -94,7 +94,7 @@ const TOOLS: Readonly<Record<Protocol, readonly JsonObject[]>> = {
 for (const client of PROTOCOL_LIST) {
   for (const upstream of PROTOCOL_LIST) {
     for (const model of client === upstream ? [`${upstream}-1`, `${upstream}-alias`] : [`${upstream}-1`]) {
-      test(`${client} client, ${model}: what it is told is what it pays for`, async () => {
+      test(`${client} client, ${model}: the reported usage is what is charged`, async () => {
         await fc.assert(
           fc.asyncProperty(replies, fc.boolean(), async (behaviour, stream) => {
             here.simulator.program(behaviour);
@@ -116,7 +116,7 @@ for (const client of PROTOCOL_LIST) {
   }
 }
 
-test("the messages SDK reads a stream and a reply whose server counts nothing", async () => {
+test("the messages SDK parses a stream and a reply whose server counts nothing", async () => {
   const sdk = new Anthropic({ baseURL: here.url, apiKey: account.key, maxRetries: 0 });
   const body = { model: "messages-1", max_tokens: 100, messages: [{ role: "user" as const, content: "hello" }] };
   here.simulator.program({ text: "Hello there.", noUsage: true }, { times: 2 });
@@ -126,7 +126,7 @@ test("the messages SDK reads a stream and a reply whose server counts nothing", 
   assert.deepEqual(streamed.usage.output_tokens, whole.usage.output_tokens);
 });
 
-test("a stream that counts all passes byte for byte", async () => {
+test("a stream that counts everything passes byte for byte", async () => {
   for (const protocol of PROTOCOL_LIST) {
     here.simulator.program({ text: "Hello there.", usage: { input: 9, output: 4 } });
     const fields = { stream: true, ...OPTIONS[protocol] };

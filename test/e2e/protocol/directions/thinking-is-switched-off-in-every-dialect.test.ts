@@ -1,6 +1,6 @@
 /**
- * A client that switches thinking off reaches each upstream in the dialect that its capabilities name; where a model has
- * no switch, the operator says whether that is passed over or refused (`thinking_off`).
+ * A client that switches thinking off reaches each upstream in the dialect that the model's capabilities name. If a
+ * model has no switch, the operator decides whether the wish is ignored or refused (`thinking_off`).
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -12,7 +12,7 @@ import { type Json, modelLine, modelOn, post, recordOf, seenBody, startGateway }
 let here: GatewayHere;
 let account: TestAccount;
 
-/** Per upstream protocol a model without a switch that passes over it, and one that refuses. */
+/** Per upstream protocol, a model without a switch that ignores the wish, and one that refuses it. */
 const WITHOUT_SWITCH = ["ignore", "reject"].flatMap((off) => [
   modelLine(`chat-${off}`, "{upstream: up-chat}", `{efforts: [], thinking_off: ${off}}`),
   modelLine(`messages-${off}`, "{upstream: up-messages}", `{thinking: always, thinking_off: ${off}}`),
@@ -20,7 +20,7 @@ const WITHOUT_SWITCH = ["ignore", "reject"].flatMap((off) => [
 ]);
 
 before(async () => {
-  // Not strict: the switches that chat servers have added are unknown to the protocol's own vendor.
+  // Not strict: the vendor of the protocol does not know the switches that chat servers have added.
   here = await startGateway({ more: WITHOUT_SWITCH.join("\n"), strict: false });
   account = await here.account();
 });
@@ -39,14 +39,14 @@ const SAID: readonly (readonly [client: Protocol, members: Json, named: string])
   ["responses", { reasoning: { effort: "none" } }, "reasoning.effort"],
 ];
 
-/** What an upstream of another protocol gets. */
+/** What an upstream of another protocol receives. */
 const TOLD: Readonly<Record<Protocol, Json>> = {
   chat: { reasoning_effort: "none" },
   messages: { thinking: { type: "disabled" } },
   responses: { reasoning: { effort: "none" } },
 };
 
-/** The members that speak of thinking, on any protocol. */
+/** The members about thinking, of any protocol. */
 const THINKING_MEMBERS = [
   "reasoning_effort",
   "reasoning",
@@ -70,7 +70,7 @@ for (const [client, members, named] of SAID) {
   for (const upstream of ["chat", "messages", "responses"] as const) {
     const title = `${client} ${JSON.stringify(members)}, ${upstream} upstream`;
 
-    test(`${title}: told in its dialect`, async () => {
+    test(`${title}: sent in the upstream's dialect`, async () => {
       const reply = await post(here, client, account.key, bodyFor(client, modelOn(upstream), members));
       await reply.text();
       assert.equal(reply.status, 200);
@@ -78,7 +78,7 @@ for (const [client, members, named] of SAID) {
       assert.deepEqual(told, client === upstream ? members : TOLD[upstream]);
     });
 
-    test(`${title} without a switch: passed over`, async () => {
+    test(`${title} without a switch: ignored`, async () => {
       const reply = await post(here, client, account.key, bodyFor(client, `${upstream}-ignore`, members));
       await reply.text();
       assert.equal(reply.status, 200);
@@ -88,7 +88,7 @@ for (const [client, members, named] of SAID) {
       assert.deepEqual(told, client === upstream ? members : least);
     });
 
-    test(`${title} without a switch: refused by name where the operator says so`, async () => {
+    test(`${title} without a switch: refused by name if the operator says so`, async () => {
       const poor = await here.account();
       const asked = here.simulator.count;
       const reply = await post(here, client, poor.key, bodyFor(client, `${upstream}-reject`, members));
@@ -104,7 +104,7 @@ for (const [client, members, named] of SAID) {
   }
 }
 
-test("a request that leaves thinking on is no business of thinking_off", async () => {
+test("thinking_off does not affect a request that leaves thinking on", async () => {
   for (const [client, members] of [
     ["chat", { enable_thinking: true, reasoning_effort: "high" }],
     ["messages", { thinking: { type: "adaptive" } }],

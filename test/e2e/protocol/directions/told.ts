@@ -1,4 +1,4 @@
-/** What a client's official SDK makes of an answer, whole or streamed, in words that are the same in all protocols. */
+/** How a client's official SDK parses an answer, whole or streamed, in terms that are the same for all protocols. */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -18,7 +18,7 @@ interface Server {
   readonly key: string;
 }
 
-/** Without one the SDK refuses to ask for long answers whole. */
+/** Without a limit the SDK refuses to request long answers whole. */
 const TIMEOUT_MS = 60_000;
 
 type ChatCall = OpenAI.ChatCompletionMessageFunctionToolCall;
@@ -48,7 +48,7 @@ export const ASK: Readonly<Record<Protocol, (server: Server, body: Json, stream:
       if (!choices[0]) throw new Error("no choice");
       return chatTold(choices[0].message, choices[0].finish_reason, usage);
     }
-    // The SDK's own accumulator demands the JSON of structured output, which a reply that is cut has not.
+    // The SDK's accumulator demands the JSON of structured output, which a cut reply does not have.
     const message = { content: "", reasoning_content: "", tool_calls: [] as ChatCall[] };
     let finish: string | null = null;
     let usage: OpenAI.CompletionUsage | null | undefined;
@@ -103,7 +103,7 @@ export const ASK: Readonly<Record<Protocol, (server: Server, body: Json, stream:
       calls: output.flatMap((item) =>
         item.type === "function_call" ? [{ id: item.call_id, name: item.name, input: JSON.parse(item.arguments) }] : [],
       ),
-      // Some servers do not say why; there are two reasons, and the other one is a refusal.
+      // Some servers do not give the reason; there are two, and the other one is a refusal.
       stop: status === "incomplete" ? (incomplete_details?.reason ?? "max_output_tokens") : String(status),
       usage: [usage?.input_tokens ?? -1, usage?.output_tokens ?? -1],
     };

@@ -1,6 +1,6 @@
 /**
- * Freeform tools and tools in namespaces on upstreams that have only functions: flattened on the way up, and called by
- * their own name, namespace and kind on the way down, which is what Codex insists on.
+ * Freeform tools and tools in namespaces on upstreams that have only functions: they are flattened in the request, and
+ * in the reply called by their own name, namespace and kind, as Codex requires.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -26,7 +26,7 @@ const read = { type: "function", name: "read", description: "Reads.", parameters
 const patch = { type: "custom", name: "apply_patch", description: "Patches.", format: GRAMMAR };
 const exec = { type: "custom", name: "exec", description: "Runs." };
 
-/** `files__read` is the flattened form of `read` in `files`: the plain tool of that name must stay another one. */
+/** `files__read` is the flattened form of `read` in `files`: the plain tool of that name must stay distinct. */
 const TOOLS = [patch, { ...read, name: "files__read" }, { type: "namespace", name: "files", tools: [read, exec] }];
 
 const PATCH = "*** Begin Patch\n+ \u00fcber \u{1f600}\n*** End Patch";
@@ -56,7 +56,7 @@ for (const upstream of ["chat", "messages"] as const) {
         const ask = (items: readonly Json[]) =>
           turn({ model: modelOn(upstream), tools, input: items, store: false }, stream);
 
-        // The upstream's request has its names for the tools: an answer that needs no tool shows it.
+        // The upstream's request has its names for the tools; an answer without a tool call reveals them.
         await ask([...input, question]);
         const names = offeredNames(seenBody(here.simulator.requests.at(-1)));
         assert.equal(new Set(names).size, 4);

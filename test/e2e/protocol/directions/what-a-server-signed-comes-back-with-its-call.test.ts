@@ -1,6 +1,6 @@
 /**
  * docs/translation-rules.md rule 38: thought signatures of Gemini and OpenRouter's `reasoning_details` come back in the
- * next turn of a tool loop, to the letter and with the call that they were given with, whoever the client is. The forms are
+ * next turn of a tool loop, unchanged and with the call that they were given with, whoever the client is. The forms are
  * the vendors' (ai.google.dev/gemini-api/docs/thought-signatures, github.com/can1357/oh-my-pi/pull/10173 for Vertex,
  * openrouter.ai/docs/guides/best-practices/reasoning-tokens, github.com/agno-agi/agno/pull/8861 for its fragments,
  * github.com/OpenRouterTeam/ai-sdk-provider/issues/519 for several of one index).
@@ -23,11 +23,11 @@ afterEach(() => here.simulator.clearPrograms());
 
 after(() => here.close());
 
-/** What a server says in its first turn: whole, and in the deltas of a stream. */
+/** What a server sends in its first turn: whole, and in the deltas of a stream. */
 interface Reply {
   readonly message: Json;
   readonly deltas: readonly Json[];
-  /** The assistant's message as the server must see it again, its words aside. */
+  /** The assistant's message as the server must receive it again, without its text. */
   readonly again: Json;
 }
 
@@ -42,7 +42,7 @@ const signed = (signature: string, vendor = "google"): Json => ({
   extra_content: { [vendor]: { thought_signature: signature } },
 });
 
-/** Gemini numbers no calls and sends each in one piece; of parallel ones the first is signed. */
+/** Gemini does not number calls and sends each in one piece; of parallel ones the first is signed. */
 function gemini(vendor: string): Reply {
   const calls = [call("c1", signed("EjQKMgEMOdbH+/==", vendor)), call("c2")];
   return {
@@ -57,7 +57,7 @@ const DETAILS: readonly Json[] = [
   { type: "reasoning.encrypted", data: "opaque==", id: "c1", format: "google-gemini-v1", index: 1 },
 ];
 
-/** As streams of OpenAI's models have them: whatever the block, its index is 0. */
+/** As in streams of OpenAI's models: the index is 0 in each block. */
 const SAME_INDEX: readonly Json[] = [
   { type: "reasoning.summary", summary: "Two steps.", format: "openai-responses-v1", index: 0, id: "rs_1" },
   { type: "reasoning.encrypted", data: "first==", id: "rs_1", format: "openai-responses-v1", index: 0 },
@@ -155,7 +155,7 @@ function program(reply: Reply): void {
 
 type Loop = (key: string, model: string, stream: boolean) => Promise<void>;
 
-/** A messages client that answers all calls and asks again, thinking as its request says. */
+/** A messages client that answers all calls and sends the next turn, with thinking as its request says. */
 function messagesLoop(thinking: Anthropic.ThinkingConfigParam | undefined): Loop {
   return async (apiKey, model, stream) => {
     const sdk = new Anthropic({ baseURL: here.url, apiKey, maxRetries: 0 });
@@ -199,7 +199,7 @@ const CLIENTS: Readonly<Record<string, Loop>> = {
   "a responses client": responsesLoop(["reasoning.encrypted_content"]),
 };
 
-/** The assistant's message of the second turn, as the server got it. */
+/** The assistant's message of the second turn, as the server received it. */
 function broughtBack(): Json {
   const { messages } = seenBody(here.simulator.requests.at(-1));
   const assistant = listOf(messages).find((message) => message.role === "assistant");
@@ -207,7 +207,7 @@ function broughtBack(): Json {
   return assistant;
 }
 
-/** The message with ids that the gateway has made replaced by a word. */
+/** The message with the gateway's own ids replaced by a fixed word. */
 function withKnownIds(message: Json): Json {
   if (message.tool_calls === undefined) return message;
   const known = (id: unknown) => (id === "c1" || id === "c2" ? id : "a new one");
@@ -230,7 +230,7 @@ for (const [client, loop] of Object.entries(CLIENTS)) {
   }
 }
 
-test("a client that cannot carry signatures gets none, and the server the vendor's word for calls without", async () => {
+test("a client that cannot carry signatures gets none, and the server gets the vendor's placeholder for calls without", async () => {
   const { key } = await here.account();
   program(gemini("google"));
   await responsesLoop([])(key, "signing", true);
@@ -239,14 +239,14 @@ test("a client that cannot carry signatures gets none, and the server the vendor
   assert.equal(second?.extra_content, undefined);
 });
 
-test("a call that has its signature needs no other word", async () => {
+test("a call that has its signature gets no placeholder", async () => {
   const { key } = await here.account();
   program(gemini("google"));
   await responsesLoop(["reasoning.encrypted_content"])(key, "signing", true);
   assert.deepEqual(listOf(broughtBack().tool_calls), gemini("google").again.tool_calls);
 });
 
-test("what one model signed is not shown to another", async () => {
+test("signatures of one model are not sent to another", async () => {
   const { key } = await here.account();
   program(gemini("google"));
   const sdk = new Anthropic({ baseURL: here.url, apiKey: key, maxRetries: 0 });

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 9 through the whole gateway: what a direction cannot carry is refused by name before anybody
- * is asked and before a cent is held; what it may leave out is named in a header, counted, and refused where the client
- * says so.
+ * ARCHITECTURE.md promise 9 through the whole gateway: what a direction cannot carry is refused by name before an
+ * upstream is called and before anything is held. What it may leave out is named in a header, counted, and refused if
+ * the client asks for that.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -59,7 +59,7 @@ for (const [client, upstream, fields, named] of REFUSED) {
       assert.equal(reply.headers.get("x-tollgate-origin"), "gateway");
       const error = recordOf(((await reply.json()) as Json).error);
       assert.equal(error.type, "invalid_request_error");
-      // Messages errors have no `param`: the member opens the sentence.
+      // Messages errors have no `param`: the member is at the beginning of the sentence.
       const found = client === "messages" ? String(error.message).split(": ")[0] : error.param;
       assert.ok(String(found).startsWith(named), `${found} names ${named}`);
       await assertFree(reply, asked);
@@ -67,7 +67,7 @@ for (const [client, upstream, fields, named] of REFUSED) {
   }
 }
 
-/** Nobody was asked, nothing is held, nothing was charged. */
+/** Asserts that no upstream was called, nothing is held and nothing was charged. */
 async function assertFree(reply: Response, asked: number): Promise<void> {
   await here.requestEnd(reply.headers.get("x-request-id") ?? "");
   assert.equal(here.simulator.count, asked);
@@ -117,7 +117,7 @@ for (const [client, upstream, fields, names] of LOST) {
   });
 }
 
-test("what changes no answer is named apart, and a strict request goes on without it", async () => {
+test("what changes no answer is named separately, and a strict request proceeds without it", async () => {
   const ask = askFor({ client: "responses", upstream: "chat" }, { client_metadata: { a: "b" } });
   const reply = await post(here, "responses", account.key, ask, { "x-tollgate-strict": "1" });
   await reply.text();
@@ -137,7 +137,7 @@ for (const direction of CROSS_DIRECTIONS) {
 }
 
 for (const direction of DIRECTIONS.filter(({ client, upstream }) => client === upstream)) {
-  test(`${direction.client} to ${direction.upstream}: nothing is translated, so no header speaks of it`, async () => {
+  test(`${direction.client} to ${direction.upstream}: nothing is translated, so no header mentions it`, async () => {
     const other = await here.account();
     const reply = await post(here, direction.client, other.key, askFor(direction), { "x-tollgate-strict": "1" });
     await reply.text();

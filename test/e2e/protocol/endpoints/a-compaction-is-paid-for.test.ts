@@ -1,6 +1,6 @@
 /**
- * `POST /v1/responses/compact` asks a model for something, so it is admitted, held for and charged like a request, where
- * the model's server speaks the protocol; elsewhere the path does not exist.
+ * `POST /v1/responses/compact` calls a model, so it is admitted, held for and charged like a request, if the model's
+ * server speaks the protocol; otherwise the path does not exist.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -50,14 +50,14 @@ after(async () => {
   await upstream.close();
 });
 
-test("OpenAI's SDK gets the upstream's compaction, and the account pays by its usage", async () => {
+test("OpenAI's SDK gets the upstream's compaction, and the account is charged by its usage", async () => {
   const account = await here.account();
   const { data, response } = await openaiOf(here, account.key)
     .responses.compact({ model: "responses-alias", input: [{ role: "user", content: "hello" }] })
     .withResponse();
   assert.deepEqual(data, COMPACTION);
   assert.equal(upstream.seen.at(-1)?.path, "/v1/responses/compact");
-  // Nothing but the name of the model is changed: this endpoint takes neither a limit nor `store`.
+  // Only the name of the model is changed: this endpoint takes neither a limit nor `store`.
   assert.deepEqual(upstream.seen.at(-1)?.json, { ...BODY, model: "responses-1-2026-08" });
   await assertEnded(here, account, response);
   const [line, ...more] = await usageLines(here, account);
@@ -67,7 +67,7 @@ test("OpenAI's SDK gets the upstream's compaction, and the account pays by its u
   assert.equal((await here.store.inspect(account.tag))?.account.balance, 10_000_000_000n - 3_000_000n);
 });
 
-test("funds that do not cover the longest compaction are refused, since its length cannot be limited", async () => {
+test("an account whose funds do not cover the longest compaction is refused, because its length cannot be limited", async () => {
   const account = await here.account({ usd: "0.10" }); // 32,000 tokens of output would be 0.32 USD.
   const asked = upstream.seen.length;
   const reply = await post(`${here.url}/v1/responses/compact`, account.key, BODY);
@@ -83,7 +83,7 @@ for (const [what, fields] of [
   ["whose server does not offer it", { instructions: "missing" }],
   ["whose server has the path for something else", { instructions: "not allowed" }],
 ] as const) {
-  test(`a model ${what} has no compaction: 404, without a word of a model`, async () => {
+  test(`a model ${what} has no compaction: 404, without mentioning a model`, async () => {
     const account = await here.account();
     const reply = await post(`${here.url}/v1/responses/compact`, account.key, { ...BODY, ...fields });
     assert.equal(reply.status, 404);
@@ -108,7 +108,7 @@ for (const [fields, param] of [
   });
 }
 
-test("a compaction that fails costs nothing", async () => {
+test("a compaction that fails is not charged", async () => {
   const account = await here.account();
   const reply = await post(`${here.url}/v1/responses/compact`, account.key, { ...BODY, instructions: "fail" });
   assert.equal(reply.status, 403);

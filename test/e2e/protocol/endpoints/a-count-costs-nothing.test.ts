@@ -1,5 +1,5 @@
 /**
- * Counting tokens: authenticated and checked against the catalog, never charged, outside of limits and
+ * Counting tokens is authenticated and checked against the catalog, but never charged, and not subject to limits or
  * funds. Claude Code sends 25 counts at once.
  */
 import assert from "node:assert/strict";
@@ -31,7 +31,7 @@ test("Anthropic's SDK gets the upstream's own count", async () => {
   assert.equal(here.simulator.requests.at(-1)?.path, "/v1/messages/count_tokens");
 });
 
-test("OpenAI's SDK gets the upstream's own count, of the model by the upstream's name", async () => {
+test("OpenAI's SDK gets the upstream's own count, requested under the upstream's model name", async () => {
   here.simulator.program({ usage: { input: 77 } }, { when: (seen) => seen.path.endsWith("/input_tokens") });
   const counted = await openaiOf(here, account.key).responses.inputTokens.count({
     model: "responses-alias",
@@ -45,7 +45,7 @@ for (const [path, fields] of [
   ["/v1/messages/count_tokens", { messages: HELLO }],
   ["/v1/responses/input_tokens", { input: "hello" }],
 ] as const) {
-  test(`${path}: a model whose server speaks another protocol is estimated without asking it`, async () => {
+  test(`${path}: a model whose server speaks another protocol is estimated without calling the server`, async () => {
     const before = here.simulator.count;
     const reply = await post(here.url + path, account.key, { model: "chat-1", ...fields });
     assert.equal(reply.status, 200);
@@ -55,7 +55,7 @@ for (const [path, fields] of [
     assert.equal(here.simulator.count, before);
   });
 
-  test(`${path}: the order of refusal is that of the model path, as far as a count goes`, async () => {
+  test(`${path}: refusals have the same order as on the model path, as far as they apply to a count`, async () => {
     const ask = (key: string, body: object) => post(`${here.url}${path}?beta=true`, key, body);
     const wants = async (reply: Response, status: number, cause: string) => {
       assert.equal(reply.status, status);
@@ -71,7 +71,7 @@ for (const [path, fields] of [
   });
 }
 
-test("state at the upstream cannot be counted, as it cannot be used", async () => {
+test("stored state at the upstream cannot be counted, as it cannot be used", async () => {
   const body = { model: "responses-1", input: "hello", previous_response_id: "resp_1" };
   const reply = await post(`${here.url}/v1/responses/input_tokens`, account.key, body);
   assert.equal(reply.status, 400);
@@ -84,7 +84,7 @@ test("a time-card key whose card has not been redeemed may count", async () => {
   assert.equal(reply.status, 200);
 });
 
-test("25 at once without funds and with a limit of 1 a minute are all answered, and leave no trace in the account", async () => {
+test("25 concurrent counts without funds and with a limit of 1 per minute are all answered, and leave no trace in the account", async () => {
   const poor = await here.account({ usd: "0", group: "limited-money" });
   const client = anthropicOf(here, poor.key);
   const counts = await Promise.all(
@@ -99,7 +99,7 @@ test("25 at once without funds and with a limit of 1 a minute are all answered, 
   assert.equal(state?.account.balance, 0n);
 });
 
-test("a count is in the log and in the metrics, beside the protocols and without a charge", async () => {
+test("a count is logged and in the metrics, as its own kind and without a charge", async () => {
   const reply = await post(`${here.url}/v1/messages/count_tokens`, account.key, {
     model: "chat-1",
     messages: HELLO,

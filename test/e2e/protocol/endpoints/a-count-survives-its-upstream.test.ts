@@ -1,4 +1,4 @@
-/** A count never fails for a reason of the upstream's: what it cannot or will not count is estimated. */
+/** A count never fails because of the upstream: what the upstream cannot or will not count is estimated. */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import test, { type TestContext } from "node:test";
@@ -7,7 +7,7 @@ import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gat
 import { errorOf } from "../whole/asking.ts";
 import { type OtherUpstream, post, type SeenByUpstream, sendJson, startUpstream } from "./side-rig.ts";
 
-/** What Claude Code sends at once. */
+/** The counts that Claude Code sends at once. */
 const ASKED = 25;
 const HELLO = [{ role: "user", content: "hello" }];
 
@@ -52,14 +52,14 @@ for (const [what, answer] of [
   ["answers with something else", (res: ServerResponse) => sendJson(res, 200, { input_tokens: -1 })],
   ["cuts the connection", (res: ServerResponse) => res.socket?.destroy()],
 ] as const) {
-  test(`an upstream that ${what} is estimated for, and left alone for a while`, async (t) => {
+  test(`if an upstream ${what}, the count is estimated and the upstream is not called for a while`, async (t) => {
     const { upstream, count, here } = await house(t, (_seen, res) => answer(res));
     await assertEstimated(await count());
     const asked = upstream.seen.length;
     assert.ok(asked >= 1);
     await assertEstimated(await count());
     assert.equal(upstream.seen.length, asked);
-    // An endpoint that is missing is nothing that the operator should be called for.
+    // A missing endpoint is nothing to alert the operator about.
     const alarm = here.log.find(
       (line) => line.msg === "an upstream needs the operator" && line.kind === "model_not_found",
     );
@@ -67,7 +67,7 @@ for (const [what, answer] of [
   });
 }
 
-test("a rested upstream is asked again", async (t) => {
+test("an upstream is called again after the pause", async (t) => {
   const { NativeCounts } = await import("../../../../src/endpoints/count-tokens.ts");
   let nowMs = 0;
   const counts = new NativeCounts({ monotonicMs: () => nowMs, wallMs: () => nowMs, after: () => () => {} });
@@ -80,7 +80,7 @@ test("a rested upstream is asked again", async (t) => {
   t.diagnostic(`rested for ${COUNT_REST_MS} ms`);
 });
 
-test("an upstream's refusal of the body is the caller's to hear", async (t) => {
+test("an upstream's refusal of the body is passed to the client", async (t) => {
   const { count, upstream } = await house(t, (_seen, res) =>
     sendJson(res, 400, {
       type: "error",
@@ -95,7 +95,7 @@ test("an upstream's refusal of the body is the caller's to hear", async (t) => {
   }
 });
 
-test("a client that leaves says nothing of the upstream, which is asked the next time", async (t) => {
+test("a client that disconnects does not count against the upstream, which is called for the next count", async (t) => {
   const waiting: ServerResponse[] = [];
   const asked = Promise.withResolvers<void>();
   const { count, here } = await house(t, (_seen, res) => {
@@ -118,7 +118,7 @@ test("a client that leaves says nothing of the upstream, which is asked the next
   assert.equal(reply.headers.get("x-tollgate-origin"), "upstream");
 });
 
-test("a place at the upstream is given back, whatever came of it", async (t) => {
+test("the upstream's slot is released, whatever the outcome of the count", async (t) => {
   const answers = [200, 400, 200];
   const { count, upstream } = await house(t, (_seen, res) =>
     sendJson(res, answers[upstream.seen.length % answers.length] as number, { input_tokens: 5 }),
@@ -129,7 +129,7 @@ test("a place at the upstream is given back, whatever came of it", async (t) => 
   }
 });
 
-test("of many counts at once only so many are asked for upstream", async (t) => {
+test("the number of concurrent counts at an upstream is limited", async (t) => {
   const waiting: ServerResponse[] = [];
   const full = Promise.withResolvers<void>();
   const { count, upstream } = await house(t, (_seen, res) => {
@@ -145,7 +145,7 @@ test("of many counts at once only so many are asked for upstream", async (t) => 
     return reply;
   });
   await full.promise;
-  // Those beyond the cap do not wait for the ones upstream.
+  // Those above the cap do not wait for the ones upstream.
   await others.promise;
   for (const res of waiting) sendJson(res, 200, { input_tokens: 5 });
   const origins = (await Promise.all(replies)).map((reply) => reply.headers.get("x-tollgate-origin"));
@@ -153,7 +153,7 @@ test("of many counts at once only so many are asked for upstream", async (t) => 
   assert.equal(upstream.seen.length, NATIVE_COUNTS_MAX);
 });
 
-test("counts take room as requests do: whose fill the process is told so, and others are served", async (t) => {
+test("counts take up room like requests: an account that fills the process gets an error, and others are served", async (t) => {
   const waiting: ServerResponse[] = [];
   const full = Promise.withResolvers<void>();
   const answer = (_seen: SeenByUpstream, res: ServerResponse): void => {
@@ -175,7 +175,7 @@ test("counts take room as requests do: whose fill the process is told so, and ot
   await assertEstimated(await count());
 });
 
-test("the upstream sees its own name of the model, our credential, and the client's version and betas", async (t) => {
+test("the upstream receives its own model name, the operator's credential, and the client's version and betas", async (t) => {
   const { count, upstream } = await house(t, (_seen, res) =>
     sendJson(res, 200, { input_tokens: 9, context_management: {} }),
   );

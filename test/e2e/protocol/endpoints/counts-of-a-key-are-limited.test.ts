@@ -1,4 +1,7 @@
-/** What counts tokens or reads the catalog costs nothing either: a key has 300 of these a minute, 25 at once and more. */
+/**
+ * Requests that count tokens or read the catalog are free but limited: a key may send 300 per minute, and at least 25
+ * at once.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SIDE_COUNTS_PER_MINUTE } from "../../../../src/endpoints/rate.ts";
@@ -27,7 +30,7 @@ function asker(here: GatewayHere, { key }: TestAccount) {
   };
 }
 
-test("25 counts at once are answered again and again, and beyond 300 a minute each is 429 in its protocol's shape", async (t) => {
+test("25 concurrent counts are answered repeatedly, and above 300 per minute each gets 429 in its protocol's form", async (t) => {
   const clock = new HandClock();
   const here = await startGatewayHere({ clock });
   t.after(() => here.close());

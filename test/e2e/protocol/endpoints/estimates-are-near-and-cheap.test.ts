@@ -1,4 +1,4 @@
-/** The local estimate: near the known count of known texts, and never an event loop's burden. */
+/** The local estimate is near the known count of known texts, and never blocks the event loop. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { estimateInput, estimateText, isCount } from "../../../../src/convert/count.ts";
@@ -22,7 +22,7 @@ const CODE = `export function sum(values: readonly number[]): number {
 `;
 const CHINESE = "我们在图书馆学习中文，因为那里很安静，也有很多书可以看。";
 
-/** Counts of the o200k_base encoding, taken once with an exact tokenizer. */
+/** Counts of the o200k_base encoding, determined once with an exact tokenizer. */
 const KNOWN = { prose: [PROSE, 77], code: [CODE, 55], json: [CARD, 34], chinese: [CHINESE, 19] } as const;
 
 for (const [name, [text, tokens]] of Object.entries(KNOWN)) {
@@ -36,12 +36,12 @@ const turn = (content: unknown) => ({ messages: [{ role: "user", content }] });
 const messages = (json: Record<string, unknown>) => estimateInput("messages", json, MEDIA);
 const responses = (json: Record<string, unknown>) => estimateInput("responses", json, MEDIA);
 
-test("the least request counts a few tokens, never none", () => {
+test("the smallest request counts a few tokens, never zero", () => {
   assert.ok(messages(turn("")) >= 1);
   assert.ok(messages(turn("hello")) <= 12);
 });
 
-test("system, turns, tools, calls and results all count", () => {
+test("system text, turns, tools, calls and results are all counted", () => {
   const base = messages(turn("hello"));
   const tool = {
     name: "get_weather",
@@ -57,18 +57,18 @@ test("system, turns, tools, calls and results all count", () => {
   assert.ok(messages(turn(result)) > base + 50);
 });
 
-test("sound counts as a file does", () => {
+test("audio counts like a file", () => {
   const sound = { type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } };
   const asked = (content: readonly object[]) => responses({ input: [{ role: "user", content }] });
   assert.ok(asked([sound]) >= asked([]) + MEDIA.file / 3);
 });
 
-test("a count among very many names is none, and is not parsed", () => {
+test("a count among very many member names is not used, and not parsed", () => {
   const names = Array.from({ length: 200_000 }, (_, index) => `"n${index}":0`).join(",");
   assert.equal(isCount(Buffer.from(`{"input_tokens":5,${names}}`)), false);
 });
 
-test("both protocols count one conversation alike", () => {
+test("both protocols give the same count for one conversation", () => {
   const asMessages = messages({ system: PROSE, ...turn(CODE) });
   const asResponses = responses({
     instructions: PROSE,
@@ -77,7 +77,7 @@ test("both protocols count one conversation alike", () => {
   assert.equal(asResponses, asMessages);
 });
 
-test("media count by the piece, whatever their bytes", () => {
+test("media are counted per item, whatever their bytes", () => {
   const data = "iVBORw0KGgo".repeat(10_000);
   const image = { type: "image", source: { type: "base64", media_type: "image/png", data } };
   const pdf = { type: "document", source: { type: "base64", media_type: "application/pdf", data } };
@@ -91,7 +91,7 @@ test("media count by the piece, whatever their bytes", () => {
   assert.equal(responses({ input }), base + MEDIA.image);
 });
 
-test("signatures and encrypted reasoning are nothing that a model reads", () => {
+test("signatures and encrypted reasoning are not counted, because no model reads them", () => {
   const secret = "A1b2".repeat(5_000);
   const thinking = { type: "thinking", thinking: "hm", signature: secret };
   assert.equal(messages(turn([thinking])), messages(turn("hm")));
@@ -100,7 +100,7 @@ test("signatures and encrypted reasoning are nothing that a model reads", () => 
   assert.equal(responses({ input: [reasoning] }), messages(turn("")));
 });
 
-test("a long text is judged by samples, as if it had been read whole", () => {
+test("a long text is estimated from samples to the same result as from the whole", () => {
   const mixed = (PROSE + CODE).repeat(300);
   const whole = 300 * estimateText(PROSE + CODE);
   const sampled = estimateText(mixed);
@@ -116,9 +116,9 @@ for (const [name, text] of Object.entries({
   emoji: "😀👍🏽".repeat(170_000),
   chinese: CHINESE.repeat(35_000),
 })) {
-  test(`a megabyte of ${name} does not hold the event loop`, () => {
+  test(`a megabyte of ${name} does not block the event loop`, () => {
     const json = JSON.parse(JSON.stringify(turn(text))) as Record<string, unknown>;
-    messages(json); // The first time compiles.
+    messages(json); // The first run compiles.
     const best = Math.min(...Array.from({ length: 3 }, () => timed(() => messages(json))));
     assert.ok(best < 50, `${best.toFixed(1)} ms`);
   });
@@ -130,7 +130,7 @@ function timed(task: () => void): number {
   return worked();
 }
 
-test("deep nesting is no danger", () => {
+test("deep nesting is handled", () => {
   let content: unknown = [{ type: "text", text: PROSE }];
   for (let depth = 0; depth < 5_000; depth++) content = [{ type: "tool_result", content }];
   assert.ok(messages(turn(content)) > 50);

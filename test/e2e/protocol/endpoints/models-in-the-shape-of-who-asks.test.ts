@@ -1,4 +1,4 @@
-/** `GET /v1/models`: one catalog, in the shape that the asking client reads. */
+/** `GET /v1/models`: one catalog, in the form that the client reads. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
@@ -74,7 +74,7 @@ async function page(query: string): Promise<Page> {
   return (await reply.json()) as Page;
 }
 
-test("pages go forward and backward and end", async () => {
+test("pages go forward and backward, and end", async () => {
   const idsOf = (one: Page) => one.data.map((model) => model.id);
   const first = await page("limit=2");
   assert.deepEqual(
@@ -96,7 +96,7 @@ for (const [query, param] of [
   ["after_id=gone", "after_id"],
   ["before_id=gone", "before_id"],
 ] as const) {
-  test(`a query of ${query} is refused in the shape of who asks`, async () => {
+  test(`a query of ${query} is refused in the client's own form`, async () => {
     const reply = await get(`${here.url}/v1/models?${query}`, account.key, ANTHROPIC);
     assert.equal(reply.status, 400);
     assert.equal(reply.headers.get("request-id"), reply.headers.get("x-request-id"));
@@ -107,11 +107,11 @@ for (const [query, param] of [
   });
 }
 
-test("the query of a beta and the limit of Claude Code's discovery are nothing special", async () => {
+test("a beta query parameter and the limit that Claude Code sends for discovery are accepted", async () => {
   assert.equal((await page("beta=true&limit=1000")).data.length, MONEY.length);
 });
 
-test("Codex's question for its own list is a plain 404, at which it goes on with its built-in one", async () => {
+test("Codex's request for its own list gets a plain 404, after which it uses its built-in list", async () => {
   const reply = await get(`${here.url}/v1/models?client_version=0.169.0`, account.key);
   assert.equal(reply.status, 404);
   assert.equal((await errorOf(reply)).cause, "unknown_path");
@@ -130,7 +130,7 @@ for (const [what, name] of [
   ["of another group", "other-family"],
   ["of another plan", "pro-only"],
 ] as const) {
-  test(`a model ${what} is model_not_found in both shapes`, async () => {
+  test(`a model ${what} is model_not_found in both forms`, async () => {
     const openai = await get(`${here.url}/v1/models/${name}`, account.key);
     assert.equal(openai.status, 404);
     assert.equal((await errorOf(openai)).code, "model_not_found");
@@ -145,7 +145,7 @@ test("a bad key is refused before anything is listed", async () => {
   assert.equal(reply.status, 401);
 });
 
-test("HEAD is answered on the model paths without a key, on the site, and on the list with one", async () => {
+test("HEAD is answered without a key on the model paths and on the site, and with one on the list", async () => {
   for (const path of [
     "/v1/messages",
     "/v1/responses",

@@ -1,4 +1,7 @@
-/** What the operator's rules take away or have the model read changes its count; what they set is for the model path. */
+/**
+ * Operator rules that remove text, or add text for the model, change the count; members that they set apply only to the
+ * model path.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
@@ -11,7 +14,7 @@ const RULES = [
   { header: { add: { "x-team": "blue" } } },
 ];
 
-test("drops, system text and headers go with a count, members that are set do not", async (t) => {
+test("dropped members, system text and headers apply to a count, members that are set do not", async (t) => {
   const upstream = await startUpstream((_seen, res) => sendJson(res, 200, { input_tokens: 3 }));
   const here = await startGatewayHere({
     config: ({ dir }) =>

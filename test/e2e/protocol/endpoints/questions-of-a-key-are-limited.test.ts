@@ -1,4 +1,4 @@
-/** `GET /v1/usage` and `POST /v1/explain` read the store and cost nothing: a key has 120 of them a minute. */
+/** `GET /v1/usage` and `POST /v1/explain` read the store and are free: a key may send 120 of them per minute. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { SIDE_ASKS_PER_MINUTE, SideRate } from "../../../../src/endpoints/rate.ts";
@@ -7,7 +7,7 @@ import { startGatewayHere } from "../../../rig/gateway.ts";
 import { bodyOf } from "../whole/asking.ts";
 import { HandClock } from "../whole/hand-clock.ts";
 
-test("the one above the limit is 429 with its wait; another key, and the model path, are not", async (t) => {
+test("a request above the limit gets 429 with the time to wait; another key and the model path are not affected", async (t) => {
   const clock = new HandClock();
   const here = await startGatewayHere({ clock });
   t.after(() => here.close());
@@ -39,7 +39,7 @@ test("the one above the limit is 429 with its wait; another key, and the model p
   assert.equal((await ask("/v1/usage", busy.key)).status, 429);
 });
 
-test("a wait is told in whole seconds, and never too short", () => {
+test("the time to wait is in whole seconds, and never too short", () => {
   const clock = new HandClock();
   const rate = new SideRate(clock, 1);
   assert.equal(rate.ask("a"), undefined);
@@ -47,7 +47,7 @@ test("a wait is told in whole seconds, and never too short", () => {
   assert.equal(answerOf(rate.ask("a") as Refusal).retryAfterS, 60);
 });
 
-test("as many keys are remembered as there are places, the least recent forgotten first", () => {
+test("the number of remembered keys is bounded; the least recently used is dropped first", () => {
   const rate = new SideRate(new HandClock(), 1, 3);
   for (const key of ["a", "b", "c", "d"]) assert.equal(rate.ask(key), undefined);
   assert.equal(rate.size, 3);

@@ -1,6 +1,6 @@
 /**
- * What the tests of the side endpoints share: the SDKs pointed at a gateway, and an upstream that counts as the test
- * says.
+ * Helpers of the tests of the side endpoints: the SDKs configured for a gateway, and an upstream that counts as the
+ * test says.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -38,7 +38,7 @@ export function get(url: string, key: string, headers: Record<string, string> = 
   return fetch(url, { headers: { authorization: `Bearer ${key}`, ...headers } });
 }
 
-/** Waits for the end of the request that this answers, then demands that nothing of it is left in the account. */
+/** Waits for the end of the request that got this reply, then asserts that nothing of it is left in the account. */
 export async function assertEnded(
   here: GatewayHere,
   account: TestAccount,
@@ -62,7 +62,7 @@ export interface OtherUpstream {
   close(): Promise<void>;
 }
 
-/** An upstream of the test's own; `answer` is given the request once its body has been read. */
+/** An upstream of the test's own; `answer` gets the request when its body has been read. */
 export async function startUpstream(
   answer: (seen: SeenByUpstream, res: ServerResponse) => void,
 ): Promise<OtherUpstream> {

@@ -1,4 +1,4 @@
-/** Lists of models and counts go by the key's group, limits, plan and cards as a request of it would, funds aside. */
+/** Lists of models and counts follow the key's group, limits, plan and cards as a request would, apart from funds. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { limitsText } from "../../../../src/store/limits/limits.ts";
@@ -28,21 +28,21 @@ async function listed({ key }: TestAccount): Promise<string[]> {
   return data.map(({ id }) => id);
 }
 
-/** Status and cause of a count for a model of the plan `pro`, which a chat server has: it is estimated. */
+/** Status and cause of a count for a model of the plan `pro`, which is on a chat server and therefore estimated. */
 async function counted({ key }: TestAccount, model = "pro-only"): Promise<string> {
   const body = { model, messages: [{ role: "user", content: "hello" }] };
   const reply = await post(`${here.url}/v1/messages/count_tokens`, key, body);
   return reply.ok ? "200" : `${reply.status} ${(await errorOf(reply)).cause}`;
 }
 
-test("plans of cards that there are for the key's own group are listed, and of no other's", async () => {
+test("plans of cards that exist for the key's own group are listed, and of no other group", async () => {
   const account = await here.account({ group: "other-cards" });
   const ids = await listed(account);
   assert.ok(ids.includes("chat-1"));
   assert.ok(!ids.includes("pro-only"), "its card is for the group `cards`");
 });
 
-test("the plan of a card that runs counts for each key of the account", async () => {
+test("the plan of a running card applies to each key of the account", async () => {
   const account = await here.account();
   assert.ok(!(await listed(account)).includes("pro-only"));
   assert.equal(await counted(account), "404 not_in_plan");
@@ -52,12 +52,12 @@ test("the plan of a card that runs counts for each key of the account", async ()
   assert.equal(await counted(account), "200");
 });
 
-test("for want of a card nobody is told of a plan, but who pays with money instead", async () => {
+test("a key without a card is not refused for its plan, unless it pays with money instead", async () => {
   assert.equal(await counted(await here.account({ group: "other-cards" })), "200");
   assert.equal(await counted(await here.account({ group: "cards-or-money" })), "404 not_in_plan");
 });
 
-test("a key's own limits count", async () => {
+test("a key's own limits apply", async () => {
   const account = await here.account();
   await here.store.changeKey(account.tag, account.keyId, { limits: limitsText({ models: ["chat-1"] }) });
   assert.deepEqual(await listed(account), ["chat-1"]);
@@ -65,7 +65,7 @@ test("a key's own limits count", async () => {
   assert.equal(await counted(account, "messages-1"), "403 model_not_allowed");
 });
 
-test("the header that tells whose list is wanted changes no other endpoint's answers", async () => {
+test("the header that selects the form of the list does not change other endpoints' answers", async () => {
   const headers = { "anthropic-version": "2023-06-01" };
   const shapes = await Promise.all(
     ["/v1/models", "/v1/usage", "/v1/responses/resp_1"].map(async (path) => {

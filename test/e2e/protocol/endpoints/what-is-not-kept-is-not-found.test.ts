@@ -1,4 +1,7 @@
-/** Stateless endpoints and those that are not offered: 404 in the shape of their protocol, never a hang or a 5xx. */
+/**
+ * Stateless endpoints and those that the gateway does not offer: 404 in the form of their protocol, never a hang or a
+ * 5xx.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import OpenAI from "openai";
@@ -26,7 +29,7 @@ for (const [method, path] of [
   ["GET", "/v1/responses/resp_abc/input_items"],
   ["GET", "/v1/responses/resp_abc?include[]=x"],
 ] as const) {
-  test(`${method} ${path}: no response is kept, in the words of the protocol's own server`, async () => {
+  test(`${method} ${path}: no response is stored, in the wording of the protocol's own server`, async () => {
     const reply = await ask(method, path);
     assert.equal(reply.status, 404);
     assert.equal(reply.headers.get("content-type"), "application/json");
@@ -42,11 +45,11 @@ for (const [method, path] of [
   });
 }
 
-test("OpenAI's SDK takes it as not found", async () => {
+test("OpenAI's SDK reads it as not found", async () => {
   await assert.rejects(openaiOf(here, account.key).responses.retrieve("resp_abc"), OpenAI.NotFoundError);
 });
 
-test("whoever has no key is told of that first", async () => {
+test("a request without a key is refused for that first", async () => {
   assert.equal((await ask("GET", "/v1/responses/resp_abc", "sk-none")).status, 401);
 });
 
@@ -56,7 +59,7 @@ for (const [path, messages] of [
   ["/v1/embeddings", false],
   ["/v1/completions", false],
 ] as const) {
-  test(`POST ${path} is not offered, in the right shape`, async () => {
+  test(`POST ${path} is not offered, in the right form`, async () => {
     const reply = await ask("POST", path);
     assert.equal(reply.status, 404);
     const body = (await reply.json()) as { type?: string; error: ErrorShape };

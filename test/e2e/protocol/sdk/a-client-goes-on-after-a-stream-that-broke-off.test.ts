@@ -1,6 +1,7 @@
 /**
- * An application that goes on with half a message (docs/decisions/references-carry-what-they-name.md, *A stream that broke off*): the AI
- * SDK's next request refers to what it has got of a stream that its user stopped, or that its server or the gateway broke off.
+ * An application that continues with half a message (docs/decisions/references-carry-what-they-name.md, *A stream that
+ * broke off*): the AI SDK's next request refers to what it received of a stream that its user stopped, or that its
+ * server or the gateway broke off.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -76,7 +77,7 @@ for (const upstream of PROTOCOL_LIST) {
     [undefined, "without a limit"],
     [4_000, "with a limit"],
   ] as const) {
-    test(`${upstream} upstream, ${how}: broken off by its server in mid-text`, async () => {
+    test(`${upstream} upstream, ${how}: a stream broken off by its server in mid-text`, async () => {
       const account = await here.account();
       const broken: Behaviour = { thinking: "hm", text: TEXT, deltaChars: 40, fault: { resetAfterEvents: 14 } };
       here.simulator.program(broken, { times: 3 });
@@ -86,13 +87,13 @@ for (const upstream of PROTOCOL_LIST) {
       assert.ok(JSON.stringify(parts).includes("rs_gw1."), "and the item that carries what it knows");
       const sent = await goOn(account, model, parts);
       assert.ok(!sent.includes("gw1.") && !sent.includes("item_reference"));
-      // A text of which the gateway keeps nothing, since its bytes pass as they are, is left out.
+      // A text of which the gateway keeps nothing, because its bytes pass unchanged, is left out.
       const isKept = upstream !== "responses" || limit === undefined;
       assert.equal(sent.includes(said.text.slice(0, 40)), isKept);
       await assertAtRest(here, account);
     });
 
-    test(`${upstream} upstream, ${how}: stopped by its user in mid-text`, async () => {
+    test(`${upstream} upstream, ${how}: a stream stopped by its user in mid-text`, async () => {
       const account = await here.account();
       here.simulator.program({ thinking: "hm", text: TEXT, deltaChars: 40, fault: { stallAfterEvents: 14 } });
       const parts = await heard(account, model, limit, 60);

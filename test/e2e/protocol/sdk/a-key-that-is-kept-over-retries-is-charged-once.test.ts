@@ -1,4 +1,4 @@
-/** The official SDKs send an `Idempotency-Key` only when the caller gives one, then with every try of the call. */
+/** The official SDKs send an `Idempotency-Key` only if the caller gives one, and then with every retry of the call. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
@@ -35,7 +35,7 @@ const CALLS: Readonly<Record<string, Call>> = {
 const requests = () => here.log.filter(({ msg }) => msg === "request").length;
 
 for (const [protocol, call] of Object.entries(CALLS)) {
-  test(`${protocol}: a try that failed upstream is tried again under its key, answered, and charged once`, async () => {
+  test(`${protocol}: an attempt that failed upstream is retried under its key, answered, and charged once`, async () => {
     const account = await here.account();
     here.simulator.program({ fault: { status: 500 } }, { times: 2 });
     const [before, headers] = [requests(), { "Idempotency-Key": "order-1" }];
@@ -53,7 +53,7 @@ for (const [protocol, call] of Object.entries(CALLS)) {
     assert.equal(requests(), before + 3, "a 409 that no retry can change is not retried");
   });
 
-  test(`${protocol}: without a key of the caller's the SDK sends none: every call is a request of its own`, async () => {
+  test(`${protocol}: if the caller gives no key, the SDK sends none, and every call is a separate request`, async () => {
     const account = await here.account();
     for (let i = 0; i < 2; i++) await call(account.key);
     assert.deepEqual((await here.store.inspect(account.tag))?.idempotency, []);

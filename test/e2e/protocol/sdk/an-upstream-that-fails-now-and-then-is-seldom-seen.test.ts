@@ -1,7 +1,7 @@
 /**
- * Every third try at an upstream fails, in every way that it can before its first byte. What users of the official SDKs
- * see of it, how often the upstream is asked, and that each call that was answered is charged once. The table of
- * docs/errors.md, "When an upstream fails", is this one.
+ * Every third attempt at an upstream fails, in every way that is possible before its first byte. The tests check what
+ * users of the official SDKs see of it, how often the upstream is called, and that each answered call is charged once.
+ * The table of docs/errors.md, "When an upstream fails", is this one.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import { PROTOCOL_LIST, usageLines } from "../whole/asking.ts";
 
 /** Long enough for a good answer on a busy machine. */
 const FIRST_BYTE_MS = 600;
-/** In one go; the last of them meets the fault at its first try. */
+/** Calls in one run; the first attempt of the last call hits the fault. */
 const CALLS = 3;
 const HOW = ["whole", "streamed"] as const;
 
@@ -28,8 +28,8 @@ afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
 /**
- * Beside `chat-1` and so on, `chat-two-whole` and so on with a second route; no answer is waited for long. One for each way
- * to ask, as a 429 keeps requests for its model away from its upstream for a while.
+ * `chat-two-whole` and so on are like `chat-1` and so on, with a second route; timeouts are short. There is one model
+ * per way of asking, because a 429 keeps requests for its model away from its upstream for a while.
  */
 function withSecondRoutes(places: ConfigPlaces): string {
   const timeouts = { first_byte: `${FIRST_BYTE_MS}ms`, whole: `${FIRST_BYTE_MS}ms` };
@@ -50,11 +50,14 @@ function withSecondRoutes(places: ConfigPlaces): string {
 interface Failing {
   readonly name: string;
   readonly fault: (stream: boolean) => Fault;
-  /** Where there is no second route and the SDK does not retry: the gateway's second try, or an error of this class. */
+  /**
+   * If there is no second route and the SDK does not retry: the gateway's second attempt answers, or the SDK throws
+   * this class.
+   */
   readonly alone:
     | "answered"
     | { readonly error: "RateLimitError" | "PermissionDeniedError"; readonly retryAfterS: string };
-  /** Whether the failed try may be on the upstream's bill, and so has a line of its own. */
+  /** Whether the failed attempt may be on the upstream's bill, and so has its own ledger line. */
   readonly absorbed: boolean;
 }
 
@@ -88,7 +91,7 @@ interface Http {
   readonly retryAfter: string | null;
 }
 
-/** Asks as the SDK does, notes what came, and lets the SDK go on at once where it would wait. */
+/** Sends requests as the SDK does, records the answers, and removes the SDK's delay before a retry. */
 function noting(got: Http[]): typeof fetch {
   return async (input, init) => {
     const reply = await fetch(input, init);
@@ -110,7 +113,7 @@ interface Client {
 
 const USER = { role: "user", content: "hello" } as const;
 
-/** One call of each SDK, read to its end; gives what it said. */
+/** One call of each SDK, read to its end. @returns the text. */
 const ASK: Readonly<Record<Protocol, (client: Client) => Promise<string>>> = {
   async chat({ key, model, stream, ...options }) {
     const { completions } = new OpenAI({ baseURL: `${here.url}/v1`, apiKey: key, ...options }).chat;
@@ -157,7 +160,7 @@ interface Run {
   readonly kinds: readonly string[];
 }
 
-/** Some calls one after the other on an account of its own, and what the ledger has of them in the end. */
+/** Some calls one after the other on a new account, and the kinds of its ledger lines in the end. */
 async function callsOf(protocol: Protocol, model: string, stream: boolean, maxRetries: number): Promise<Run> {
   const account = await here.account();
   const http: Http[] = [];
@@ -180,7 +183,7 @@ for (const { name, fault, alone, absorbed } of KINDS) {
   for (const how of HOW) {
     const stream = how === "streamed";
 
-    test(`${name}, ${how}: with a second route nobody notices, without the SDK's help`, async () => {
+    test(`${name}, ${how}: with a second route no user notices, without retries of the SDK`, async () => {
       const counts = failEveryThird(fault(stream));
       for (const [protocol, run] of await allOf((protocol) => callsOf(protocol, `${protocol}-two-${how}`, stream, 0))) {
         assert.deepEqual(run.said, ANSWERED, protocol);
@@ -190,7 +193,7 @@ for (const { name, fault, alone, absorbed } of KINDS) {
       }
     });
 
-    test(`${name}, ${how}: with one route and without retries of the SDK's`, async () => {
+    test(`${name}, ${how}: with one route and without retries of the SDK`, async () => {
       const counts = failEveryThird(fault(stream));
       for (const [protocol, run] of await allOf((protocol) => callsOf(protocol, `${protocol}-1`, stream, 0))) {
         assert.equal(run.http.length, CALLS);
@@ -210,7 +213,7 @@ for (const { name, fault, alone, absorbed } of KINDS) {
       }
     });
 
-    test(`${name}, ${how}: with one route and the retries that an SDK makes by itself everything is answered`, async () => {
+    test(`${name}, ${how}: with one route and the SDK's default retries everything is answered`, async () => {
       const counts = failEveryThird(fault(stream));
       for (const [protocol, run] of await allOf((protocol) => callsOf(protocol, `${protocol}-1`, stream, 2))) {
         assert.deepEqual(run.said, ANSWERED, protocol);
@@ -222,7 +225,7 @@ for (const { name, fault, alone, absorbed } of KINDS) {
   }
 }
 
-/** The protocols side by side: three at once, as many as the retry budget always has room for. */
+/** Runs the protocols concurrently: three at once, for which the retry budget always has room. */
 async function allOf(run: (protocol: Protocol) => Promise<Run>): Promise<[Protocol, Run][]> {
   return Promise.all(PROTOCOL_LIST.map(async (protocol): Promise<[Protocol, Run]> => [protocol, await run(protocol)]));
 }

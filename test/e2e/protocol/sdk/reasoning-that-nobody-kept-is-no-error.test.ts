@@ -1,6 +1,7 @@
 /**
- * LangChain and openai-agents send back what they were given, and take it for kept: reasoning without `encrypted_content` is then read by its
- * id, and a server that was told to keep nothing answers 400. Where the gateway has told it so, such reasoning is left out.
+ * LangChain and openai-agents send back the reasoning that they received as if it were stored. Reasoning without
+ * `encrypted_content` is then looked up by its id, and a server that was told to store nothing answers 400. If the
+ * gateway has told it so, it leaves such reasoning out.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -15,7 +16,7 @@ before(async () => {
 after(() => here.close());
 
 for (const stream of [false, true]) {
-  test(`the second step of a client that has not asked for reasoning, ${stream ? "streamed" : "whole"}`, async () => {
+  test(`a client's second step works although it has not requested encrypted reasoning, ${stream ? "streamed" : "whole"}`, async () => {
     const { key } = await here.account();
     here.simulator.program({ thinking: "First the roof.", text: "Let me see.", tools: [{ name: "look" }] });
     const turn = { role: "user", content: "Is all well?" };

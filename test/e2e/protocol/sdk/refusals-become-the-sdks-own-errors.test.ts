@@ -1,4 +1,6 @@
-/** 400, 401, 403, 404 and 429 become the SDKs' own classes, with request id; what to retry is heeded. */
+/**
+ * 400, 401, 403, 404 and 429 become the SDKs' own error classes, with request id; SDKs retry only what may be retried.
+ */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
@@ -76,16 +78,16 @@ for (const [protocol, call] of Object.entries(CALLS)) {
     }
   }
 
-  test(`${protocol}: a refused key is not tried again, whatever the client's retries`, async () => {
+  test(`${protocol}: a refused key is not retried, whatever the client's retries`, async () => {
     const requests = () => here.log.filter((line) => line.msg === "request").length;
     const before = requests();
     await assert.rejects(call(`sk-${"c".repeat(48)}`, {} as Wanted, false, 3));
     assert.equal(requests(), before + 1);
   });
 
-  test(`${protocol}: trouble upstream is tried again by the client, although its status is 403`, async () => {
+  test(`${protocol}: an upstream failure is retried by the client although its status is 403`, async () => {
     const key = await rich();
-    // Both tries of the first request fail; `x-should-retry` brings the client back.
+    // Both attempts of the first request fail; `x-should-retry` makes the client retry.
     here.simulator.program({ fault: { status: 500 } }, { times: 2 });
     await call(key, {} as Wanted, false, 2);
   });

@@ -1,4 +1,6 @@
-/** The official SDKs read a stream that ended at the edge of its hold as an answer cut by a limit, with all of its words. */
+/**
+ * The official SDKs read a stream that ended at the edge of its hold as an answer cut by a limit, with all of its text.
+ */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
@@ -22,14 +24,14 @@ after(() => here.close());
 const ENDLESS = "word ".repeat(100_000);
 const HELLO = "hello";
 
-/** A client whose account can pay for two steps and a bit. */
+/** A client whose account can pay for a little more than two steps. */
 async function openai(): Promise<OpenAI> {
   const account = await accountWith(here, holdOf("chat", {}, 2 * STEP + 40));
   return new OpenAI({ baseURL: `${here.url}/v1`, apiKey: account.key, maxRetries: 0 });
 }
 
 for (const upstream of PROTOCOL_NAMES) {
-  test(`chat on ${upstream}: the finish reason is length, and usage is told`, async () => {
+  test(`chat on ${upstream}: the finish reason is length, and usage is reported`, async () => {
     here.simulator.program({ text: ENDLESS, thinking: "hm", ignoreLimit: true, deltaChars: 40 });
     const stream = (await openai()).chat.completions.stream({
       model: `${upstream}-1`,
@@ -43,7 +45,7 @@ for (const upstream of PROTOCOL_NAMES) {
     assert.ok((completion.usage?.completion_tokens ?? 0) >= 400);
   });
 
-  test(`responses on ${upstream}: incomplete, with the words and the reasoning so far`, async () => {
+  test(`responses on ${upstream}: incomplete, with the text and the reasoning so far`, async () => {
     here.simulator.program({ text: ENDLESS, thinking: "hm", ignoreLimit: true, deltaChars: 40 });
     const stream = (await openai()).responses.stream({
       model: `${upstream}-1`,
@@ -58,7 +60,9 @@ for (const upstream of PROTOCOL_NAMES) {
   });
 }
 
-/** Clients of this protocol always name a limit, so the gateway never ends their streams so; its converters can. */
+/**
+ * Clients of this protocol always name a limit, so the gateway never ends their streams this way; its converters can.
+ */
 for (const upstream of PROTOCOL_NAMES) {
   test(`messages on ${upstream}: the stop reason is max_tokens, wherever the stream is cut`, async () => {
     const names = new Map(recordings(upstream).map((recording) => [recording.name, recording.bytes]));

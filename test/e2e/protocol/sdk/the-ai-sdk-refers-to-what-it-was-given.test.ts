@@ -1,7 +1,7 @@
 /**
- * The AI SDK with its defaults (`store` not said): in the second step of a tool loop it sends references to what it was given
- * in the first. Each upstream protocol, whole and streamed, three steps and a second question, parallel tools and reasoning:
- * every server gets its own words back (docs/decisions/references-carry-what-they-name.md).
+ * The AI SDK with its defaults (`store` unset): in the second step of a tool loop it sends references to what it
+ * received in the first. Each upstream protocol, whole and streamed, three steps and a second question, parallel tools
+ * and reasoning: every server gets back its own output (docs/decisions/references-carry-what-they-name.md).
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -52,7 +52,7 @@ interface Asking {
   readonly upstream: Protocol;
   readonly stream: boolean;
   readonly key: string;
-  /** Whether the SDK takes the model for one that reasons, as it does by the names that it knows. */
+  /** Whether the SDK treats the model as a reasoning model, which it decides by the names that it knows. */
   readonly reasons: boolean;
 }
 
@@ -82,14 +82,14 @@ async function ask({ upstream, stream, key, reasons }: Asking, messages: readonl
   return { text, messages: [...messages, ...responseMessages] };
 }
 
-/** What a server was sent of the conversation, as one text. */
+/** What a server received of the conversation, as one text. */
 const SENT: Readonly<Record<Protocol, (body: Json) => string>> = {
   chat: (body) => JSON.stringify(body.messages),
   messages: (body) => JSON.stringify(body.messages),
   responses: (body) => JSON.stringify(body.input),
 };
 
-/** What the server's own protocol gives back of its reasoning, and only it can have made. */
+/** What the server's own protocol returns of its reasoning, which only the server can have produced. */
 const OWN_REASONING: Readonly<Record<Protocol, (body: Json) => unknown>> = {
   chat: (body) => listOf(body.messages).find(({ role }) => role === "assistant")?.reasoning_content,
   messages: (body) => {
@@ -131,7 +131,8 @@ for (const upstream of PROTOCOL_LIST) {
           for (const id of ["toolu_01look", "toolu_02look"]) {
             assert.equal(sent.split(`"${id}"`).length, 3, `${id}: one call and one result`);
           }
-          // A responses server gives its reasoning out only where it was asked for, and models that do not reason refuse that.
+          // A responses server returns its reasoning only on request, and models that do not reason refuse that
+          // request.
           const thought = reasons || upstream !== "responses" ? THOUGHT : undefined;
           assert.equal(OWN_REASONING[upstream](body), thought, `step ${index + 1}: its own reasoning`);
         }

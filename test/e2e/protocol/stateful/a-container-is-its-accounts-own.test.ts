@@ -1,6 +1,7 @@
 /**
- * ARCHITECTURE.md promise 14 and docs/decisions/stateful-upstreams-get-wrapped-ids.md: a server goes on in the container that an
- * item names, so an item names one that its server gave to this account, or the request is refused.
+ * ARCHITECTURE.md promise 14 and docs/decisions/stateful-upstreams-get-wrapped-ids.md: a server continues in the
+ * container that an item names. So an item must name a container that its server gave to this account; otherwise the
+ * request is refused.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -21,12 +22,12 @@ const RAN_IN = `cntr_${"0123456789abcdef".repeat(3)}`;
 const WRAPPED = /^cntr_gw1\.u\.[A-Za-z0-9_-]+$/;
 const CODE_CALL = { type: "code_interpreter_call", status: "completed", code: "1+1", outputs: null };
 const SHELL_CALL = { type: "shell_call", status: "completed", call_id: "call_1", action: { commands: ["ls"] } };
-/** Items that name a container, each in its way. */
+/** Items that name a container, each in its own way. */
 const ITEMS: readonly Fields[] = [
   { ...CODE_CALL, container_id: RAN_IN },
   { ...SHELL_CALL, environment: { type: "container_reference", container_id: RAN_IN } },
 ];
-/** A server that keeps responses, and one that keeps none. */
+/** A server that stores responses, and one that does not. */
 const MODELS = ["responses-1", "plain-1"] as const;
 const SHOWN = [false, true] as const;
 
@@ -39,7 +40,7 @@ interface Item {
 const containerOf = (item: Item | undefined) => item?.container_id ?? item?.environment?.container_id;
 const lastInput = () => (here.simulator.requests.at(-1)?.json as { input?: Item[] } | undefined)?.input ?? [];
 
-/** The item as its client gets it, whole or in the last event of a stream. */
+/** The item as its client receives it, whole or in the last event of a stream. */
 async function given(extra: Fields, fields: Fields, key = own.key): Promise<Item> {
   here.simulator.program({ text: "Two.", extra });
   const reply = await ask(here, "responses", key, fields);
@@ -57,7 +58,7 @@ for (const extra of ITEMS) {
   for (const model of MODELS) {
     for (const stream of SHOWN) {
       for (const store of [false, undefined]) {
-        test(`${extra.type} of ${model}, ${stream ? "streamed" : "whole"}, store ${store}: it goes on in its container`, async () => {
+        test(`${extra.type} of ${model}, ${stream ? "streamed" : "whole"}, store ${store}: the server continues in its container`, async () => {
           const item = await given(extra, { model, stream, store });
           assert.match(containerOf(item) ?? "", WRAPPED);
           const input = [{ role: "user", content: "1+1?" }, item, { role: "user", content: "And 2+2?" }];
@@ -72,7 +73,7 @@ for (const extra of ITEMS) {
   }
 }
 
-test("an item that is referred to has the server's own container again", async () => {
+test("an item that is referred to names the server's own container again", async () => {
   for (const stream of SHOWN) {
     const model = "plain-1";
     here.simulator.program({ text: "Two.", extra: ITEMS[0] });
@@ -89,7 +90,7 @@ test("an item that is referred to has the server's own container again", async (
   }
 });
 
-test("a conversation that ran in one container after the other, and in two ways", async () => {
+test("a conversation that ran in two containers one after the other, and in two ways", async () => {
   for (const model of MODELS) {
     const ran = [];
     for (const [at, extra] of [...ITEMS, ...ITEMS].entries()) {
@@ -105,7 +106,7 @@ test("a conversation that ran in one container after the other, and in two ways"
   }
 });
 
-/** What is refused of an item with this id, and the member that is named; undefined: none is. */
+/** The refusal of an item with this id, and the member that it names; undefined: none. */
 const IN_ITEMS: readonly (readonly [string, (id: unknown) => string, string | undefined])[] = [
   ["of a call", (id) => JSON.stringify({ ...CODE_CALL, container_id: id }), "input[1].container_id"],
   [
@@ -163,7 +164,7 @@ const IN_ITEMS: readonly (readonly [string, (id: unknown) => string, string | un
   ],
 ];
 
-test("another account's, the server's own and a made-up one are told the same, and nothing goes upstream", async () => {
+test("another account's id, the server's own id and a made-up id get the same refusal, and nothing goes upstream", async () => {
   const stranger = await here.account();
   for (const model of MODELS) {
     const theirs = containerOf(await given(ITEMS[0] as Fields, { model }));
@@ -202,7 +203,7 @@ test("another account's, the server's own and a made-up one are told the same, a
   await assertAtRest(here, stranger);
 });
 
-test("nobody gets an id of another wrapped for himself by saying it, and having it said again", async () => {
+test("an id in a client's text is not wrapped when the server returns it, so nobody gets another account's id wrapped this way", async () => {
   const said = [
     { type: "message", role: "user", content: [{ type: "input_text", text: `"container_id": "${RAN_IN}"` }] },
     {
@@ -219,11 +220,11 @@ test("nobody gets an id of another wrapped for himself by saying it, and having 
   assert.ok(!listed.includes("cntr_gw1"), listed);
 });
 
-test("of several servers the one that ran it is asked first; another is told nothing of it, which is named", async () => {
+test("of several servers the one that ran the container is tried first; another does not receive the id, and the loss is named", async () => {
   const ran = [];
   for (const extra of ITEMS) ran.push(await given(extra, { model: "plain-1" }));
   const input = [{ role: "user", content: "1+1?" }, ...ran, { role: "user", content: "And 2+2?" }];
-  // `mixed` has two servers of equal rank, and one that comes after them.
+  // `mixed` has two servers of equal priority, and one with a lower one.
   for (let time = 0; time < 8; time++) {
     const turns = [{ role: "user", content: `Question ${time}` }, ...input];
     const reply = await ask(here, "responses", own.key, { model: "mixed", input: turns });
@@ -258,7 +259,7 @@ test("of several servers the one that ran it is asked first; another is told not
   await translated.arrayBuffer();
 });
 
-test("the container that ran last decides who is asked first", async () => {
+test("the container that ran last decides which server is tried first", async () => {
   const ran = {
     responses: await given(ITEMS[0] as Fields, { model: "plain-1" }),
     "plain-2": await given(ITEMS[0] as Fields, { model: "plain-2" }),
@@ -283,7 +284,7 @@ test("the container that ran last decides who is asked first", async () => {
   }
 });
 
-test("commands that ran at another server keep no id of ours", async () => {
+test("commands that ran at another server carry none of the gateway's ids", async () => {
   const shell = await given(ITEMS[1] as Fields, { model: "responses-1", store: undefined });
   const reply = await ask(here, "responses", own.key, {
     model: "plain-1",
@@ -295,7 +296,7 @@ test("commands that ran at another server keep no id of ours", async () => {
   assert.ok(sent.includes("shell_call") && !sent.includes("gw1.") && !sent.includes("container_id"), sent);
 });
 
-test("what counts tokens and what explains a request judge it alike", async () => {
+test("counting tokens and explaining a request judge containers in the same way", async () => {
   const stranger = await here.account();
   const theirs = await given(ITEMS[0] as Fields, { model: "plain-1" });
   for (const [key, item] of [
@@ -319,7 +320,7 @@ test("what counts tokens and what explains a request judge it alike", async () =
   }
 });
 
-test("a kept response that is read again has the id that its client knows", async () => {
+test("a stored response that is read again has the container id that its client knows", async () => {
   here.simulator.program({ text: "Two.", extra: ITEMS[0] });
   const reply = await ask(here, "responses", own.key, { model: "responses-1", store: undefined });
   const made = (await reply.json()) as { id: string; output: Item[] };
@@ -327,7 +328,7 @@ test("a kept response that is read again has the id that its client knows", asyn
   assert.deepEqual(await read.json(), made);
 });
 
-test("what a client has called a container itself comes back as it was", async () => {
+test("a container id that the client invented comes back unchanged", async () => {
   const metadata = { container_id: RAN_IN };
   for (const model of MODELS) {
     for (const stream of SHOWN) {

@@ -1,6 +1,6 @@
 /**
- * The official SDK and the AI SDK with their defaults on an upstream that keeps responses: two and three steps by
- * `previous_response_id` and by references, tools in parallel and reasoning, whole and streamed.
+ * The official SDK and the AI SDK with their defaults on an upstream that stores responses: two and three steps by
+ * `previous_response_id` and by references, parallel tools and reasoning, whole and streamed.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";

@@ -1,6 +1,6 @@
 /**
- * What a response is called depends on nothing but the sealing keys: another replica goes on with it, so does the same one
- * after a restart, and a key that is no longer the first still opens what it has made.
+ * The id of a response depends only on the sealing keys: another replica continues with it, and so does a restarted
+ * one. A key that is no longer the first still opens what it has sealed.
  */
 import assert from "node:assert/strict";
 import test, { after, before, type TestContext } from "node:test";
@@ -23,7 +23,7 @@ after(async () => {
   await redis.stop();
 });
 
-/** Starts one; it is closed at the end of the test, unless that was before. */
+/** Starts a gateway; it is closed at the end of the test, unless the test closed it before. */
 async function start(t: TestContext, options: Parameters<typeof startKeeping>[0]) {
   const store = `redis://127.0.0.1:${redis.port}/0`;
   const here = await startKeeping({ upstreamUrl: server.url, store, ...options });
@@ -44,7 +44,7 @@ async function made(here: Pick<GatewayHere, "url">, key: string, previous?: stri
   return id;
 }
 
-test("replicas, restarts and keys that are changed", { timeout: 60_000 }, async (t) => {
+test("ids work at other replicas, after restarts and after a change of keys", { timeout: 60_000 }, async (t) => {
   const withKeys = (...sealingKeys: string[]) => start(t, { sealingKeys });
   const [one, two] = [await withKeys(OLD), await withKeys(OLD)];
   const { key } = await one.account();
@@ -70,7 +70,7 @@ test("replicas, restarts and keys that are changed", { timeout: 60_000 }, async 
   await rotated.close();
 });
 
-test("an upstream that is no longer configured", async (t) => {
+test("the id of an upstream that is no longer configured is refused", async (t) => {
   const keeping = await start(t, { sealingKeys: [OLD] });
   const { key } = await keeping.account();
   const reply = await ask(keeping, "responses", key, { store: undefined, model: "elsewhere-1" });

@@ -1,11 +1,11 @@
-/** What the tests of upstreams that keep responses share: a gateway with such an upstream, and what goes on there. */
+/** Helpers of the tests of upstreams that store responses: a gateway with such an upstream, and requests to it. */
 import { createOpenAI } from "@ai-sdk/openai";
 import OpenAI from "openai";
 import { type ConfigPlaces, testConfig } from "../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 
 export interface KeepingOptions {
-  /** The upstreams' address; the gateway's own simulator unless given. */
+  /** The upstreams' address; by default the gateway's own simulator. */
   readonly upstreamUrl?: string;
   readonly store?: string;
   readonly sealingKeys?: readonly string[];
@@ -14,9 +14,9 @@ export interface KeepingOptions {
 }
 
 /**
- * A gateway whose upstream of the responses protocol keeps responses. `responses-1` and `responses-alias` have it alone, `mixed`
- * also routes that keep nothing; `elsewhere-1` is another keeping upstream's at the same address; `plain-1`, `plain-2` and `either`, which
- * has the upstreams of both, keep nothing.
+ * A gateway whose upstream of the responses protocol stores responses. `responses-1` and `responses-alias` use only
+ * this upstream, `mixed` also has routes that store nothing; `elsewhere-1` is on another storing upstream at the same
+ * address; `plain-1`, `plain-2` and `either`, which has the upstreams of both, store nothing.
  */
 export function startKeeping({
   upstreamUrl,
@@ -67,7 +67,7 @@ export function aiSdkOf({ url }: Pick<GatewayHere, "url">, apiKey: string): Retu
   return createOpenAI({ baseURL: `${url}/v1`, apiKey });
 }
 
-/** Asks for a stored response at its address. */
+/** Sends a request for a stored response to its address. */
 export function at({ url }: Pick<GatewayHere, "url">, key: string, method: string, path: string): Promise<Response> {
   return fetch(`${url}/v1/responses/${path}`, { method, headers: { authorization: `Bearer ${key}` } });
 }

@@ -1,6 +1,7 @@
 /**
- * ARCHITECTURE.md promise 14 and docs/decisions/stateful-upstreams-get-wrapped-ids.md: a response that an upstream keeps is
- * gone on with, read and deleted by the account that it was given to, at that upstream, and by nobody else.
+ * ARCHITECTURE.md promise 14 and docs/decisions/stateful-upstreams-get-wrapped-ids.md: a response that an upstream
+ * stores can be continued, read and deleted by the account that it was given to, at that upstream, and by no other
+ * account.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -39,7 +40,7 @@ async function given(key: string, fields: object = {}): Promise<Kept> {
 const lastSent = () => here.simulator.requests.at(-1)?.json as Record<string, unknown>;
 const WRAPPED = /^(?:resp|msg|rs|fc)_gw1\.u\.[A-Za-z0-9_-]+$/;
 
-test("three steps, each with the response before: what the server counts is what is paid", async () => {
+test("three steps, each with the response before: what the server counts is charged", async () => {
   const account = await here.account();
   let previous: string | undefined;
   const counted: number[] = [];
@@ -61,7 +62,7 @@ test("three steps, each with the response before: what the server counts is what
   assert.ok((counted[2] ?? 0) > (counted[1] ?? 0) + 300 && (counted[1] ?? 0) > (counted[0] ?? 0) + 300, `${counted}`);
 });
 
-test("a response is read, its input listed, deleted, and then gone; none of it costs anything", async () => {
+test("a response is read, its input listed, then deleted and gone; none of this is charged", async () => {
   const account = await here.account();
   const reply = await given(account.key, { model: "responses-alias", input: "Is it kept?" });
   await assertAtRest(here, account);
@@ -94,7 +95,7 @@ test("a response is read, its input listed, deleted, and then gone; none of it c
   }
 });
 
-test("items after one of another server are none, and of a name twice both are asked for", async () => {
+test("a list that starts after another server's item is refused, and a repeated query parameter is passed on", async () => {
   const account = await here.account();
   const [first, other] = [await given(account.key), await given(account.key, { model: "elsewhere-1" })];
   const item = other.output[0]?.id ?? "";
@@ -107,7 +108,7 @@ test("items after one of another server are none, and of a name twice both are a
   assert.match(here.simulator.requests.at(-1)?.path ?? "", /include%5B%5D=a&include%5B%5D=b$/);
 });
 
-test("a server that is told to keep nothing any more is not asked for what it has kept", async (t) => {
+test("a server that is now told to store nothing is not called for what it stored before", async (t) => {
   const other = await startKeeping();
   t.after(() => other.close());
   const account = await other.account();
@@ -124,7 +125,7 @@ test("a server that is told to keep nothing any more is not asked for what it ha
   assert.equal(other.simulator.count, before);
 });
 
-test("another account, a changed letter and a made-up id are told the same, and nothing goes upstream", async () => {
+test("another account's id, a changed letter and a made-up id get the same refusal, and nothing goes upstream", async () => {
   const stranger = await here.account();
   const { id, output } = await given(own.key);
   const item = output[0]?.id ?? "";
@@ -176,7 +177,7 @@ test("another account, a changed letter and a made-up id are told the same, and 
   await assertAtRest(here, own);
 });
 
-test("a server's own ids never reach it from a client: it would look them up for anybody", async () => {
+test("a server's own ids never reach it from a client: it would look them up for any account", async () => {
   const stranger = await here.account();
   here.simulator.program({ thinking: "hm", text: "the canary" });
   await given(own.key);
@@ -208,7 +209,7 @@ test("a server's own ids never reach it from a client: it would look them up for
   }
 });
 
-test("items that come back whole have the server's ids again, and those of other servers none", async () => {
+test("items that are sent back whole get the server's ids again, and those of other servers get none", async () => {
   here.simulator.program({ thinking: "hm", text: "said", tools: [{ name: "look", arguments: {} }] });
   const { output } = await given(own.key);
   const call = output.find(({ type }) => type === "function_call") as Item & { call_id: string };
@@ -220,7 +221,7 @@ test("items that come back whole have the server's ids again, and those of other
     ["reasoning", "message", "function_call", "function_call_output"],
   );
   for (const { id, type } of sent.slice(0, 3)) assert.match(id, /^(?:rs|msg|fc)_[A-Za-z0-9]+$/, type);
-  // The same on a model that another keeping server has: what it cannot look up is left out, the rest has no ids.
+  // The same on a model of another storing server: what it cannot look up is left out, the rest has no ids.
   await given(own.key, { model: "elsewhere-1", input: [...output.slice(1), result] });
   assert.ok((lastSent().input as Item[]).every(({ id }) => id === undefined));
   await given(own.key, { model: "plain-1", input: [...output.slice(1), result] });
@@ -231,7 +232,7 @@ test("items that come back whole have the server's ids again, and those of other
   }
 });
 
-test("a stream has the same ids in every event, and they go on", async () => {
+test("a stream has the same ids in every event, and they can be continued from", async () => {
   const reply = await (async () => {
     here.simulator.program({ thinking: "hm ".repeat(20), text: "words ".repeat(50), tools: [{ name: "look" }] });
     return ask(here, "responses", own.key, { ...KEPT, stream: true });
@@ -256,7 +257,7 @@ test("a stream has the same ids in every event, and they go on", async () => {
   assert.deepEqual(((await read.json()) as Kept).output, last.response.output);
   const next = await given(own.key, { previous_response_id: last.response.id });
   assert.equal(next.previous_response_id, last.response.id);
-  // A reference to an item of it.
+  // A reference to an item of the stream.
   await given(own.key, {
     input: [
       { type: "item_reference", id: last.response.output[1].id },
@@ -266,7 +267,7 @@ test("a stream has the same ids in every event, and they go on", async () => {
   assert.deepEqual((lastSent().input as Item[])[0]?.type, "item_reference");
 });
 
-test("a model with several routes: what is kept at one goes there, and nowhere else when it is down", async () => {
+test("a model with several routes: what is stored at one goes there, and nowhere else if it is down", async () => {
   const { id, output } = await given(own.key);
   for (const fields of [{ previous_response_id: id }, { input: [{ type: "item_reference", id: output[0]?.id }] }]) {
     await given(own.key, { model: "mixed", ...fields });
@@ -289,7 +290,7 @@ test("a model with several routes: what is kept at one goes there, and nowhere e
     "asked twice, and only there",
   );
   here.simulator.clearPrograms();
-  // Ids of two servers in one request are nobody's to answer.
+  // No server can answer a request with ids of two servers.
   const other = await given(own.key, { model: "elsewhere-1" });
   for (const model of ["mixed", "responses-1", "elsewhere-1"]) {
     const fields = { model, previous_response_id: id, input: [{ type: "item_reference", id: other.output[0]?.id }] };
@@ -298,7 +299,7 @@ test("a model with several routes: what is kept at one goes there, and nowhere e
   }
 });
 
-test("a kept response that would take seconds to read is refused", async () => {
+test("a stored response that would take seconds to read is refused", async () => {
   const { id } = await given(own.key);
   const names = Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`name${at}`, 0]));
   const body = { id, object: "response", more: names };
@@ -308,7 +309,7 @@ test("a kept response that would take seconds to read is refused", async () => {
   assert.equal((await at(here, own.key, "GET", id)).status, 200);
 });
 
-test("where nothing is kept, the refusal names the settings that help", async () => {
+test("if nothing is stored, the refusal names the settings that help", async () => {
   const { id } = await given(own.key);
   for (const model of ["plain-1", "chat-1", "messages-1"]) {
     const foreign = await ask(here, "responses", own.key, { ...KEPT, model, previous_response_id: id });
@@ -331,7 +332,7 @@ test("where nothing is kept, the refusal names the settings that help", async ()
   assert.deepEqual([streamed.status, (await errorOf(streamed)).param], [400, "stream"]);
 });
 
-test("keys: revoked, of a group without the model, asked too often", async () => {
+test("a stored response is refused to a key that is revoked, of a group without the model, or above its rate limit", async () => {
   const account = await here.account();
   const { id } = await given(account.key);
   await assertAtRest(here, account);
@@ -351,7 +352,7 @@ test("keys: revoked, of a group without the model, asked too often", async () =>
   assert.equal((await at(here, account.key, "GET", id)).status, 401);
 });
 
-test("what is held for a conversation that nobody here can see is the model's whole context", async () => {
+test("the hold for a conversation that the gateway cannot see is the model's whole context", async () => {
   const account = await here.account({ usd: "1" });
   const { id, output } = await given(account.key);
   await assertAtRest(here, account);
@@ -365,9 +366,9 @@ test("what is held for a conversation that nobody here can see is the model's wh
     0.404,
     "200,000 tokens at the dearest price of input, and 400 of output",
   );
-  // Items that come back whole have such ids, too, and say all that there is to read.
+  // Items that are sent back whole have such ids too, and contain all that there is to read.
   assert.ok((await heldFor({ input: [...output, { role: "user", content: "and?" }] })) < 0.006);
-  // A hundred at once on money for two: no more are answered than are covered, each is paid, and nothing is left held.
+  // A hundred at once on money for two: no more are answered than are covered, each is charged, and no hold is left.
   const replies = await Promise.all(
     Array.from({ length: 100 }, () => ask(here, "responses", account.key, { ...KEPT, previous_response_id: id })),
   );

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 10: where nobody is to blame everybody gets 503 in its protocol's shape, and operators still
- * get answers.
+ * ARCHITECTURE.md promise 10: if the gateway is full and no single account is the cause, every client gets 503 in its
+ * protocol's form, and operators still get answers.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,14 +9,14 @@ import { ask, assertAtRest, PROTOCOL_LIST } from "./asking.ts";
 
 const ADMIN = { authorization: "Bearer test-admin-token" };
 const IN_FLIGHT_MAX = 6;
-/** `error.type` and `error.code` as each protocol has them. */
+/** `error.type` and `error.code` of each protocol. */
 const SHAPES = {
   chat: { type: "server_error", code: "server_is_overloaded" },
   messages: { type: "overloaded_error", code: undefined },
   responses: { type: "server_error", code: "server_is_overloaded" },
 } as const;
 
-test("six requests of three accounts fill it; the seventh of anybody is refused until they end", async (t) => {
+test("six requests of three accounts fill the gateway; the seventh of any account is refused until they end", async (t) => {
   const here = await startGatewayHere({
     config: (places) => `${testConfig(places)}overload: {in_flight_max: ${IN_FLIGHT_MAX}, loop_delay: 60s}\n`,
   });

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 10, docs/failure-model.md row D7: bodies that are being read are bounded for each account; the one
- * that sends too many gets 429, the others their answers, and all of the room comes back.
+ * ARCHITECTURE.md promise 10, docs/failure-model.md row D7: the bodies that are being read are limited per account. An
+ * account that sends too many gets 429, the others get their answers, and all of the room is released.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,10 +11,10 @@ import { ask, assertAtRest, bodyOf, pathOf } from "./asking.ts";
 
 const MEMORY = 4 * 2 ** 30;
 const LARGE = 32_000_000;
-/** Of one account, half of the room. */
+/** The share of one account: half of the room. */
 const MOST = Math.floor(bodyRoomBytes(MEMORY, 0) / 2 / LARGE);
 
-test("one account announces more bodies than there is room for", async (t) => {
+test("an account that announces more bodies than there is room for gets 429, and others are served", async (t) => {
   const here = await startGatewayHere({ config: (places) => testConfig(places, { overload: { memory: "4GiB" } }) });
   t.after(() => here.close());
   const [busy, calm] = [await here.account(), await here.account()];
@@ -22,7 +22,7 @@ test("one account announces more bodies than there is room for", async (t) => {
   t.after(() => {
     for (const client of opened) client.close();
   });
-  /** A client that waits with its body until it is asked for it. */
+  /** A client that sends its body only after 100 Continue. */
   const announced = async (key: string, bytes: number, path = pathOf("chat")) => {
     const head = [
       `POST ${path} HTTP/1.1`,
@@ -45,7 +45,7 @@ test("one account announces more bodies than there is room for", async (t) => {
     return { status: response.status, cause, message };
   };
 
-  /** Announces until it is refused. @returns those who were not. */
+  /** Announces bodies until one is refused. @returns the clients that were not refused. */
   const filled = async () => {
     const waiting: RawSocket[] = [];
     for (;;) {

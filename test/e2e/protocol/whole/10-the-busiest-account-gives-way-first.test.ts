@@ -1,5 +1,6 @@
 /**
- * ARCHITECTURE.md promise 10: one account floods the process; it gets 429, the others their answers, and nobody a 5xx.
+ * ARCHITECTURE.md promise 10: one account floods the process; it gets 429, the others get their answers, and no client
+ * gets a 5xx.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -20,7 +21,7 @@ const WHOLE = {
 };
 const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
 
-test("300 requests of one account against a few of five others", async (t) => {
+test("300 requests of one account are partly refused while a few of five others are all answered", async (t) => {
   const upstream = await startHandUpstream(WHOLE);
   const here = await startGatewayHere({
     config: (places) =>
@@ -41,7 +42,7 @@ test("300 requests of one account against a few of five others", async (t) => {
   const others = await Promise.all(Array.from({ length: 5 }, () => here.account()));
   const asked = Array.from({ length: FLOOD }, () => chatStream(here.url, busy.key));
   const opened: HandRequest[] = [];
-  // Each request that goes upstream is held open there; what is refused is answered at once.
+  // Each request that goes upstream is held open there; refused ones are answered at once.
   const opening = (async () => {
     for (;;) {
       const next = await upstream.next();
@@ -53,7 +54,7 @@ test("300 requests of one account against a few of five others", async (t) => {
   const served = streams.filter(({ status }) => status === 200);
   const refused = streams.filter(({ status }) => status !== 200);
   for (const { status } of refused) assert.equal(status, 429);
-  // At 0.8 its further requests are refused by their key, at 0.9 those that had been let in before that.
+  // At 0.8 its further requests are refused by their key, at 0.9 those that were accepted before that.
   assert.ok(served.length >= 0.8 * IN_FLIGHT_MAX && served.length <= 0.9 * IN_FLIGHT_MAX, `${served.length} served`);
   const told = await ask(here, "messages", busy.key);
   const error = await errorOf(told);

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 12: at the deadline of a drain a running stream gets its protocol's own end, and an exact
- * bill.
+ * ARCHITECTURE.md promise 12: at the deadline of a drain a running stream gets its protocol's proper end, and is
+ * charged exactly.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,7 +24,7 @@ const ENDS = {
 } as const;
 
 for (const protocol of ["chat", "messages", "responses"] as const) {
-  test(`${protocol}: a stream that outlasts the deadline is ended and billed for what it produced`, async () => {
+  test(`${protocol}: a stream that outlasts the drain deadline is ended and charged for what it produced`, async () => {
     const here = await startGatewayHere({
       settings: (settings) => ({ ...settings, drain: { lameDuckMs: 1, deadlineMs: 1 } }),
     });
@@ -42,7 +42,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
     for (let next = await stream?.read(); next && !next.done; next = await stream?.read()) text += next.value;
     assert.match(text, ENDS[protocol]);
     assert.doesNotMatch(text, /\[DONE\]|message_stop|response\.completed/);
-    // The store is closed at the end of the drain, so the bill is read from the log of the request.
+    // The store is closed at the end of the drain, so the charge is read from the request's log line.
     await drained;
     const line = here.log.findLast((one) => one.msg === "request");
     assert.equal(line?.stream_end, "draining");

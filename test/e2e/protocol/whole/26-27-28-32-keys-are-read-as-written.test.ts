@@ -1,4 +1,6 @@
-/** docs/failure-model.md rows 26, 27, 28, 32: what is not exactly a key is 401 in every place, and is shown nowhere. */
+/**
+ * docs/failure-model.md rows 26, 27, 28, 32: whatever is not exactly a key gets 401 in every place, and is never shown.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
@@ -31,7 +33,7 @@ async function send(headers: readonly string[], target = "/v1/chat/completions")
   return `${reply.status} ${cause}`;
 }
 
-test("row 26: only Bearer, one space and a key of the written form is a key", async () => {
+test("row 26: only Bearer, one space and a correctly formed key are accepted", async () => {
   const { key } = owner;
   const refused: [string, string][] = [
     [`Authorization: Basic ${Buffer.from(`user:${key}`).toString("base64")}`, "missing_key"],
@@ -53,7 +55,7 @@ test("row 26: only Bearer, one space and a key of the written form is a key", as
   assert.equal(await send([`x-api-key: ${key}`]), "200 ok");
 });
 
-test("row 27: two different keys conflict, equal ones and a foreign one beside ours do not", async () => {
+test("row 27: two different keys conflict; equal ones, and a foreign key beside a gateway key, do not", async () => {
   const bearer = `Authorization: Bearer ${owner.key}`;
   assert.equal(await send([bearer, `x-api-key: ${other.key}`]), "401 conflicting_keys");
   assert.equal(await send([bearer, bearer]), "401 conflicting_keys");
@@ -63,7 +65,7 @@ test("row 27: two different keys conflict, equal ones and a foreign one beside o
   assert.equal(await send(["Authorization: Bearer another-service", `x-api-key: ${owner.key}`]), "200 ok");
 });
 
-test("row 28: a key in the query, a cookie or the body is none, and is not logged", async () => {
+test("row 28: a key in the query, a cookie or the body is not used as the key, and not logged", async () => {
   assert.equal(await send([], `/v1/chat/completions?api_key=${owner.key}`), "401 missing_key");
   assert.equal(await send([`Cookie: api_key=${owner.key}`]), "401 missing_key");
   const body = JSON.stringify(bodyOf("chat", { api_key: owner.key }));
@@ -77,11 +79,11 @@ test("row 28: a key in the query, a cookie or the body is none, and is not logge
   assert.ok(!JSON.stringify(here.log).includes(owner.key));
 });
 
-test("row 32: text that could reach into the store's names is refused by its form", async () => {
+test("row 32: text that could act as a name in the store is refused by its form", async () => {
   for (const text of ["sk-}{a:victim}", "sk-*", "sk-../../x", `sk-${"a".repeat(4_000)}`, `sk-${"*".repeat(48)}`]) {
     assert.equal(await send([`x-api-key: ${text}`]), "401 malformed_key", text.slice(0, 20));
   }
-  // Beyond the header limit the answer is about the headers, never "key missing" on a truncated view.
+  // Above the header limit the answer is about the headers, never "key missing" because of a truncated view.
   const [reply] = await exchange(
     { port: here.port },
     `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nx-api-key: sk-${"a".repeat(1_000_000)}\r\n\r\n`,
@@ -91,7 +93,7 @@ test("row 32: text that could reach into the store's names is refused by its for
   await assertAtRest(here, other);
 });
 
-test("row 31: nothing but the documented cause tells an unknown, a malformed and a revoked key apart", async () => {
+test("row 31: an unknown, a malformed and a revoked key differ only in the documented cause", async () => {
   const revoked = await here.account();
   await here.store.revokeKey(revoked.tag, revoked.keyId);
   const shapes: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * The order of docs/errors.md: a request with two neighbouring faults gets the answer of the first.
+ * The order of docs/errors.md: a request with two neighboring faults gets the answer of the first.
  * docs/failure-model.md rows 26 to 29, 32 to 34 and 56, invariant 20.
  */
 import assert from "node:assert/strict";
@@ -35,13 +35,13 @@ async function causeOf(
 }
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: each pair of neighbouring faults has one answer`, async () => {
+  test(`${protocol}: for each pair of neighboring faults the first one is the answer`, async () => {
     const badBody = { raw: '{"model":"nothing' };
     const noModel = { model: "no-such-model" };
     const path = (name: string) => ({ path: `/v1/${name}` });
     // 1 before 2: an address that does not exist, without a key.
     assert.equal(await causeOf(protocol, undefined, {}, path("nowhere")), "404 unknown_path");
-    // 2 before 3: written wrongly, and unknown.
+    // 2 before 3: malformed, and unknown.
     assert.equal(await causeOf(protocol, "sk-short"), "401 malformed_key");
     assert.equal(await causeOf(protocol, undefined), "401 missing_key");
     // 3 before 4: with a bad key and a bad body, the answer is about the key.
@@ -50,7 +50,7 @@ for (const protocol of PROTOCOL_LIST) {
       await causeOf(protocol, UNKNOWN_KEY, {}, { headers: { "content-type": "text/plain" } }),
       "401 unknown_key",
     );
-    // 4 before 5: a body that is wrong and names a model that does not exist.
+    // 4 before 5: an invalid body that names a model that does not exist.
     assert.equal(await causeOf(protocol, rich.key, { ...noModel, stream: "yes" }), "400 wrong_type");
     // 4 before 7: a fault of the body comes before the empty balance.
     assert.equal(await causeOf(protocol, poor.key, {}, badBody), "400 not_json");
@@ -65,13 +65,13 @@ for (const protocol of PROTOCOL_LIST) {
     for (const account of [rich, poor, carded]) await assertAtRest(here, account);
   });
 
-  test(`${protocol}: row 34, 7 before 8: an empty balance is told before a rate limit, and takes nothing from it`, async () => {
+  test(`${protocol}: row 34, 7 before 8: an empty balance is reported before a rate limit, and does not count toward it`, async () => {
     const limited = await here.account({ usd: "0", group: "limited-money" });
     for (let i = 0; i < 4; i++) assert.equal(await causeOf(protocol, limited.key), "403 insufficient_balance");
     await assertAtRest(here, limited);
   });
 
-  test(`${protocol}: 8 before 9: a rate limit is told before what no route can carry`, async () => {
+  test(`${protocol}: 8 before 9: a rate limit is reported before members that no route can carry`, async () => {
     const limited = await here.account({ group: "limited-money" });
     const stateful = protocol === "responses" ? { previous_response_id: "resp_1" } : { tools: [{ file_id: "f" }] };
     assert.equal(await causeOf(protocol, limited.key, stateful), "400 unsupported_parameter");
@@ -89,7 +89,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}: a suspended or ended key is refused, and works at once when it is good again`, async () => {
+  test(`${protocol}: a suspended or expired key is refused, and works as soon as it is valid again`, async () => {
     const account = await here.account();
     const change = (to: KeyChange) => here.store.changeKey(account.tag, account.keyId, to);
     for (const [bad, good, cause] of [
@@ -105,7 +105,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}: row 33, a model is a string that the catalog has byte for byte`, async () => {
+  test(`${protocol}: row 33, a model name must match the catalog byte for byte`, async () => {
     const names = [`${protocol}-1 `, `${protocol}-1`.toUpperCase(), "__proto__", "constructor", "toString", "../x"];
     for (const model of [...names, "x".repeat(1_000_000)]) {
       const reply = await ask(here, protocol, rich.key, { model });
@@ -144,7 +144,7 @@ test("row 56: a body for another protocol's path is 400 and names the member", a
   }
 });
 
-test("row 56: members that other gateways route by mean nothing here", async () => {
+test("row 56: members by which other gateways route have no meaning here", async () => {
   const foreign = {
     api_base: "http://evil",
     base_url: "http://evil",

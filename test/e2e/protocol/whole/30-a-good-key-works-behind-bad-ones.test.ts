@@ -1,4 +1,4 @@
-/** docs/failure-model.md row 30: bad keys from an address that many share cost the others nothing. */
+/** docs/failure-model.md row 30: bad keys from a shared address do not affect the other clients at that address. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -25,7 +25,7 @@ async function outcome(here: GatewayHere, key: string, options: typeof OFFICE = 
   return reply.status === 200 ? "200" : `${reply.status} ${(await errorOf(reply)).cause}`;
 }
 
-/** Well-formed keys that nobody has, until the address has neither failures nor look-ups left. */
+/** Sends well-formed unknown keys until the address has neither failures nor lookups left. */
 async function flood(here: GatewayHere): Promise<string[]> {
   const { failuresPerMinute, lookUpsPerSecond } = FAILED_KEY_LIMITS;
   const outcomes: string[] = [];
@@ -38,7 +38,7 @@ const bad = async (here: GatewayHere) => {
   return Number(/tollgate_bad_keys_total (\d+)/.exec(body)?.[1]);
 };
 
-test("keys that were good lately go on while a flood of unknown ones has used all look-ups of their address", async (t) => {
+test("keys that were valid recently keep working while a flood of unknown keys has used all lookups of their address", async (t) => {
   const here = await startBehindFront();
   t.after(() => here.close());
   const [known, poor, late] = [await here.account(), await here.account({ usd: "0" }), await here.account()];
@@ -63,7 +63,8 @@ test("keys that were good lately go on while a flood of unknown ones has used al
   });
   assert.equal(models.status, 200);
 
-  // One that nobody has seen here competes with the flood: for its address only, and for a second at a time.
+  // A key that this process has not seen competes with the flood, but only at its address and only for a second at a
+  // time.
   const first = await ask(here, "chat", late.key, {}, OFFICE);
   assert.deepEqual([first.status, first.headers.get("retry-after")], [429, "1"]);
   assert.match((await errorOf(first)).message, /was not looked up/);
@@ -72,15 +73,15 @@ test("keys that were good lately go on while a flood of unknown ones has used al
   here.clock.advance(1_000);
   assert.equal(await outcome(here, (await here.account()).key), "200", "the next second has look-ups of its own");
 
-  // Remembered is that it was good, not that it is: the next request after a revocation is refused (ARCHITECTURE.md
-  // promise 4).
+  // The gateway remembers that the key was valid, not that it is: the next request after a revocation is refused
+  // (ARCHITECTURE.md promise 4).
   await here.store.revokeKey(known.tag, known.keyId);
   assert.equal(await outcome(here, known.key, ELSEWHERE), "401 revoked_key");
   assert.equal(await outcome(here, known.key), "429 bad_keys");
   for (const account of [known, poor, late]) await assertAtRest(here, account);
 });
 
-test("a program with a revoked key takes nothing from the address that it shares", async (t) => {
+test("a program with a revoked key uses up none of the lookups of its shared address", async (t) => {
   const here = await startBehindFront();
   t.after(() => here.close());
   const revoked = await here.account();
@@ -92,7 +93,7 @@ test("a program with a revoked key takes nothing from the address that it shares
   assert.equal(await outcome(here, (await here.account()).key), "200");
 });
 
-test("behind two bad keys of one connection a good one is answered", async (t) => {
+test("a valid key is answered after two bad keys on the same connection", async (t) => {
   const here = await startBehindFront();
   t.after(() => here.close());
   const { key, tag } = await here.account();
@@ -111,7 +112,7 @@ test("behind two bad keys of one connection a good one is answered", async (t) =
   await assertAtRest(here, { tag });
 });
 
-test("as many good keys are remembered as there are places, and bad ones push out none of them", () => {
+test("the number of remembered valid keys is bounded, and bad keys displace none of them", () => {
   const seen = createSeenKeys(new HandClock(), 3);
   const hash = (text: string) => hashKey(text);
   for (const text of ["a", "b", "c"]) seen.noteGood(hash(text));

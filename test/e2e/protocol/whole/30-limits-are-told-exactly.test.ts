@@ -5,7 +5,7 @@ import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } fro
 import { ask, assertAtRest, errorOf, PROTOCOL_LIST } from "./asking.ts";
 import { HandClock } from "./hand-clock.ts";
 
-/** A group with few tokens and one with little concurrency, beside the usual ones. */
+/** A group with few tokens and one with little concurrency, in addition to the usual ones. */
 function config(places: ConfigPlaces): string {
   const all = { kind: "pay_per_use", models: ["chat-*", "messages-*", "responses-*"] } as const;
   return testConfig(places, {
@@ -24,7 +24,7 @@ before(async () => {
 after(() => here.close());
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: the third of two requests a minute is told when to come back`, async () => {
+  test(`${protocol}: at two requests a minute the third is refused, with the time to wait`, async () => {
     const account = await here.account({ group: "limited-money" });
     const names =
       protocol === "messages"
@@ -47,14 +47,14 @@ for (const protocol of PROTOCOL_LIST) {
     }
     const refused = await ask(here, protocol, account.key);
     assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "requests"]);
-    // Two a minute come back one every 30 s; the first two took far less than a second.
+    // Two per minute refill at one each 30 s; the first two took far less than a second.
     const waitS = Number(refused.headers.get("retry-after"));
     assert.ok(waitS === 30 || waitS === 29, String(waitS));
     assert.equal(refused.headers.get("x-should-retry"), null);
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}: tokens beyond the minute's are 429`, async () => {
+  test(`${protocol}: tokens above the limit per minute get 429`, async () => {
     const account = await here.account({ group: "few-tokens" });
     const first = await ask(here, protocol, account.key);
     assert.equal(first.status, 200);
@@ -67,7 +67,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}: more at once than the group allows is 429, and free again when one has ended`, async () => {
+  test(`${protocol}: more concurrent requests than the group allows get 429, until one has ended`, async () => {
     const account = await here.account({ group: "one-at-once" });
     here.simulator.hold();
     const before = here.simulator.count;
@@ -78,8 +78,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
     here.simulator.release();
     assert.equal((await running).status, 200);
-    // ARCHITECTURE.md promise 5: the next request of a client that waits for its answers is never refused by the one
-    // before.
+    // ARCHITECTURE.md promise 5: a client that waits for its answers is never refused because of its own last request.
     for (let i = 0; i < 20; i++) {
       const reply = await ask(here, protocol, account.key, { stream: i % 2 === 0 });
       assert.equal(reply.status, 200);
@@ -89,7 +88,7 @@ for (const protocol of PROTOCOL_LIST) {
   });
 }
 
-test("an address with over 20 bad keys gets 429 for them, and a good key there still works", async () => {
+test("an address with over 20 bad keys gets 429 for them, and a valid key there still works", async () => {
   const account = await here.account();
   const from = (address: string) => ({ headers: { "x-forwarded-for": address } });
   const statuses: number[] = [];
@@ -101,18 +100,18 @@ test("an address with over 20 bad keys gets 429 for them, and a good key there s
   assert.ok(Number.isInteger(waitS) && waitS >= 55 && waitS <= 60, String(waitS));
   assert.equal((await ask(here, "chat", account.key, {}, from("203.0.113.7"))).status, 200);
   assert.equal((await ask(here, "chat", "sk-guess", {}, from("203.0.113.8"))).status, 401);
-  // Without an address that can be trusted everybody would share the limit, so there is none.
+  // Without a trusted address all clients would share the limit, so there is none.
   for (let i = 0; i < 30; i++) assert.equal((await ask(here, "chat", "sk-guess")).status, 401);
 });
 
-/** Admissions that the store was asked for. */
+/** Number of admissions that the store was asked for. */
 async function admissions({ gateway }: GatewayHere): Promise<number> {
   const { body } = await gateway.metrics.page();
   return Number(/tollgate_store_seconds_count\{operation="admit"\} (\d+)/.exec(body)?.[1] ?? 0);
 }
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: a flood with a key above its requests a minute costs the store a question every quarter of a second`, async (t) => {
+  test(`${protocol}: a flood with a key above its request rate costs one store command every quarter of a second`, async (t) => {
     const clock = new HandClock();
     const own = await startGatewayHere({ config, clock });
     t.after(() => own.close());
@@ -131,10 +130,10 @@ for (const protocol of PROTOCOL_LIST) {
     assert.equal(asked, before + 20, "below that it is no flood");
     const known = await wait();
     for (let i = 0; i < 20; i++) assert.equal(await wait(), known);
-    // Nothing in a request could change it, so that nothing of it is read.
+    // Nothing in a request could change the answer, so none of it is read.
     assert.equal(await wait({ raw: "{" }), known);
     assert.equal(await admissions(own), asked);
-    // It may be the retry of one that was answered, where such keys are heeded.
+    // If idempotency keys are enabled, it may be the retry of an answered request.
     await wait({ headers: { "idempotency-key": "one" } });
     assert.equal(await admissions(own), asked);
     own.gateway.reload({ ...own.settings, idempotency: { enabled: true, keepMs: 86_400_000 } });
@@ -143,14 +142,14 @@ for (const protocol of PROTOCOL_LIST) {
     clock.advance(251);
     for (let i = 0; i < 20; i++) await wait();
     assert.equal(await admissions(own), asked + 2, "it goes on");
-    // A client that waits for half a second is asked about as ever.
+    // For a client that has waited half a second the store is asked as usual.
     clock.advance(501);
     for (let i = 0; i < 3; i++) await wait();
     assert.equal(await admissions(own), asked + 5);
   });
 }
 
-test("row 30: keys that are only noise cost no store command", async () => {
+test("row 30: malformed keys cost no store command", async () => {
   const commands = () => admissions(here);
   const before = await commands();
   for (let i = 0; i < 200; i++) {

@@ -1,4 +1,4 @@
-/** docs/failure-model.md row 35: refused, clamped or whole, to the nano-dollar, on all three protocols. */
+/** docs/failure-model.md row 35: refused, lowered or unchanged, exact to the nano-dollar, on all three protocols. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => here.close());
 
-/** In nano-dollars per token: the dearest input is a cache write for an hour, at twice the price of input. */
+/** In nano-dollars per token: the most expensive input is a one-hour cache write, at twice the price of input. */
 const INPUT_NANO = 2_000n;
 const OUTPUT_NANO = 10_000n;
 const LIMIT = 400;
@@ -64,13 +64,13 @@ for (const protocol of PROTOCOL_LIST) {
     const fields = { stream };
     const name = `${protocol}${stream ? ", streamed" : ""}`;
 
-    test(`${name}: nothing, one nano-dollar and one below the useful minimum are 403`, async () => {
+    test(`${name}: with funds of zero, one nano-dollar, or one below the useful minimum a request gets 403`, async () => {
       await refusedWith(protocol, 0n, fields);
       await refusedWith(protocol, 1n, fields);
       await refusedWith(protocol, holdOf(protocol, fields, USEFUL_MIN) - 1n, fields);
     });
 
-    test(`${name}: exactly the hold passes untouched`, async () => {
+    test(`${name}: with funds of exactly the hold a request passes unchanged`, async () => {
       const account = await accountWith(holdOf(protocol, fields, LIMIT));
       const reply = await ask(here, protocol, account.key, fields);
       assert.equal(reply.status, 200);
@@ -80,7 +80,7 @@ for (const protocol of PROTOCOL_LIST) {
       await assertAtRest(here, account);
     });
 
-    test(`${name}: one less is lowered, told, and sent upstream`, async () => {
+    test(`${name}: with one nano-dollar less the limit is lowered, reported, and sent upstream`, async () => {
       const funds: [bigint, number][] = [
         [holdOf(protocol, fields, LIMIT) - 1n, LIMIT - 1],
         [holdOf(protocol, fields, USEFUL_MIN), USEFUL_MIN],
@@ -102,7 +102,7 @@ for (const protocol of PROTOCOL_LIST) {
 }
 
 for (const protocol of ["chat", "responses"] as const) {
-  test(`${protocol}: without a limit of the client's own the default is held and sent`, async () => {
+  test(`${protocol}: without a client limit the default is held and sent`, async () => {
     const account = await here.account();
     const reply = await ask(here, protocol, account.key, { [LIMIT_FIELD[protocol]]: undefined });
     assert.equal(reply.status, 200);
@@ -111,7 +111,7 @@ for (const protocol of ["chat", "responses"] as const) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}, streamed: without a limit of the client's own the default is held, and what funds pay for is sent`, async () => {
+  test(`${protocol}, streamed: without a client limit the default is held, and the limit that the funds cover is sent`, async () => {
     const fields = { stream: true, [LIMIT_FIELD[protocol]]: undefined };
     const name = protocol === "chat" ? "max_completion_tokens" : LIMIT_FIELD[protocol];
     const hold = holdOf(protocol, fields, 8_192);
@@ -135,7 +135,7 @@ for (const protocol of ["chat", "responses"] as const) {
     }
   });
 
-  test(`${protocol}, streamed: one nano-dollar less than the default costs is lowered, told and sent`, async () => {
+  test(`${protocol}, streamed: with one nano-dollar less than the default costs the limit is lowered, reported and sent`, async () => {
     const fields = { stream: true, [LIMIT_FIELD[protocol]]: undefined };
     const account = await accountWith(holdOf(protocol, fields, 8_192) - 1n);
     const reply = await ask(here, protocol, account.key, fields);
@@ -148,7 +148,7 @@ for (const protocol of ["chat", "responses"] as const) {
   });
 }
 
-test("messages: a thinking budget is lowered with its limit, or switched off where none fits", async () => {
+test("messages: a thinking budget is lowered with its limit, or switched off if none fits", async () => {
   const fields = { max_tokens: 4_000, thinking: { type: "enabled", budget_tokens: 3_000 } };
   const cases: [number, unknown][] = [
     [3_500, { type: "enabled", budget_tokens: 3_000 }],
@@ -167,7 +167,7 @@ test("messages: a thinking budget is lowered with its limit, or switched off whe
   }
 });
 
-test("chat: several choices are held each, and the limit is lowered for each", async () => {
+test("chat: each of several choices is held, and the limit is lowered for each", async () => {
   const fields = { n: 4 };
   const account = await accountWith(holdOf("chat", fields, 4 * 100 + 3));
   const reply = await ask(here, "chat", account.key, fields);

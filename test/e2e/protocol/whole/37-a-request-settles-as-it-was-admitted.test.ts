@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows 37 and G1, ARCHITECTURE.md promise 4: a group switched or a catalog reloaded in flight
- * counts from the next request on.
+ * docs/failure-model.md rows 37 and G1, ARCHITECTURE.md promise 4: a change of group or a catalog reload while a
+ * request runs applies from the next request on.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -15,7 +15,7 @@ after(() => here.close());
 
 const IN_FLIGHT = 50;
 
-test("fifty requests in flight settle in their old group and price, the later ones in the new", async () => {
+test("fifty requests in flight settle in their old group and price, later ones in the new", async () => {
   const account = await here.account({ usd: "100" });
   here.simulator.hold();
   const before = here.simulator.count;
@@ -41,7 +41,7 @@ test("fifty requests in flight settle in their old group and price, the later on
   await assertAtRest(here, account);
 });
 
-test("a price that changes in flight is the next request's", async () => {
+test("a price that changes while a request runs applies to the next request", async () => {
   const account = await here.account();
   here.simulator.hold();
   const before = here.simulator.count;
@@ -96,7 +96,7 @@ for (const [what, cause] of [
   });
 }
 
-/** The running settings with the output of chat-1 at twice its price. */
+/** The running settings with twice the output price of chat-1. */
 function dearer({ settings }: GatewayHere) {
   const { catalog } = settings;
   const model = catalog.models.get("chat-1");

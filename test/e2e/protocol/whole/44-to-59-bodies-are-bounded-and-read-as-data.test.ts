@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows 44 to 59 through the whole gateway: hostile bodies cost little, bill nothing and change
+ * docs/failure-model.md rows 44 to 59 through the whole gateway: hostile bodies cost little, are not charged and change
  * nothing.
  */
 import assert from "node:assert/strict";
@@ -20,13 +20,13 @@ before(async () => {
 });
 after(() => here.close());
 
-/** After each row: nothing is held, and the process answers. */
+/** After each row nothing is held, and the process answers. */
 afterEach(async () => {
   await assertAtRest(here, account);
   assert.equal((await ask(here, "chat", account.key)).status, 200);
 });
 
-/** A busy machine can stop the loop too, but not each time. */
+/** A busy machine can block the event loop too, but not each time. */
 const TRIES = 8;
 
 async function refused(protocol: Protocol, raw: string | Uint8Array<ArrayBuffer>, headers = {}): Promise<string> {
@@ -35,7 +35,7 @@ async function refused(protocol: Protocol, raw: string | Uint8Array<ArrayBuffer>
   return `${reply.status} ${(await errorOf(reply)).cause}`;
 }
 
-test("row 44: nesting beyond reason is refused at once", async () => {
+test("row 44: too deep nesting is refused at once", async () => {
   for (const depth of [5_000, 5_000_000]) {
     for (const open of ["[", '{"a":']) {
       const raw = Buffer.from(`{"model":"chat-1","messages":${open.repeat(depth)}`);
@@ -46,7 +46,7 @@ test("row 44: nesting beyond reason is refused at once", async () => {
   }
 });
 
-test("row 45: millions of values are refused by their number", async () => {
+test("row 45: millions of values are refused because of their number", async () => {
   const many = (count: number, value: string) => `{"model":"chat-1","messages":[${`${value},`.repeat(count)}1]}`;
   for (const raw of [many(5_000_000, "{}"), many(1_000_000, '{"role":"user","content":"x"}')]) {
     assert.equal(await refused("chat", raw), "413 body_too_large");
@@ -72,7 +72,7 @@ test("rows 45 and 46: more than 256 members at the top level are refused, whatev
   assert.equal((await ask(here, "chat", account.key, {}, { raw: named(254, (i) => `k${i}`) })).status, 200);
 });
 
-/** Parts of a body, of about so many bytes, that were the slowest of each kind to read; the rest is a good body. */
+/** Parts of a body, of about this many bytes, that were the slowest of each kind to parse; the rest is a valid body. */
 const SLOW_PARTS: Readonly<Record<string, (bytes: number) => string>> = {
   "a text": (bytes) => `"${"x".repeat(bytes)}"`,
   escapes: (bytes) => `"${"\\n".repeat(bytes / 2)}"`,
@@ -92,8 +92,8 @@ for (const [bytes, heldMsMax] of [
   [30_000_000, 150],
 ] as const) {
   for (const [name, part] of Object.entries(SLOW_PARTS)) {
-    test(`rows 45 and 46: ${bytes} bytes of ${name} stop nobody else for ${heldMsMax} ms`, async () => {
-      // A model that does not exist: the body is read whole and goes nowhere.
+    test(`rows 45 and 46: ${bytes} bytes of ${name} block no other request for ${heldMsMax} ms`, async () => {
+      // A model that does not exist: the body is read completely and goes nowhere.
       const raw = Buffer.from(`{"model":"no-such-model","messages":[],"metadata":${part(bytes)}}`);
       const heldMs: number[] = [];
       while (heldMs.length < TRIES && Math.min(...heldMs, Number.POSITIVE_INFINITY) >= heldMsMax) {
@@ -108,7 +108,7 @@ for (const [bytes, heldMsMax] of [
   }
 }
 
-test("row 47: a member that routes or bills may appear once, however it is spelled", async () => {
+test("row 47: a member that affects routing or billing may appear once, however it is spelled", async () => {
   for (const second of ['"model"', '"mod\\u0065l"', '"\\u006d\\u006f\\u0064\\u0065\\u006c"']) {
     const raw = `{"model":"chat-1",${second}:"chat-alias","messages":[]}`;
     assert.equal(await refused("chat", raw), "400 duplicate_field");
@@ -124,7 +124,7 @@ test("row 47: a member that routes or bills may appear once, however it is spell
   }
 });
 
-test("row 48: names that reach a prototype are data", async () => {
+test("row 48: member names that could reach a prototype are treated as data", async () => {
   const evil = '"__proto__":{"stream":true,"polluted":1},"constructor":{"prototype":{"polluted":1}}';
   const raw = `{"model":"chat-1","messages":[{"role":"user","content":"x",${evil}}],${evil}}`;
   const reply = await ask(here, "chat", account.key, {}, { raw });
@@ -135,7 +135,7 @@ test("row 48: names that reach a prototype are data", async () => {
   assert.equal(({} as { polluted?: unknown }).polluted, undefined);
 });
 
-test("row 49: an output limit is a whole number that can be billed", async () => {
+test("row 49: an output limit must be a whole number that can be billed", async () => {
   for (const protocol of PROTOCOL_LIST) {
     const zero = protocol === "messages" ? [] : ["0"];
     for (const literal of ["-1", ...zero, "1.5", "1e400", '"100"', "9007199254740992", "[]", "true"]) {
@@ -146,11 +146,11 @@ test("row 49: an output limit is a whole number that can be billed", async () =>
     const nan = JSON.stringify(bodyOf(protocol, { [LIMIT_FIELD[protocol]]: "LIMIT" })).replace('"LIMIT"', "NaN");
     assert.equal(await refused(protocol, nan), "400 not_json");
   }
-  // Messages to messages, a limit of 0 warms a prompt cache.
+  // From messages to messages, a limit of 0 warms a prompt cache.
   assert.equal((await ask(here, "messages", account.key, { max_tokens: 0 })).status, 200);
 });
 
-test("row 51: text is UTF-8 or refused", async () => {
+test("row 51: text that is not UTF-8 is refused", async () => {
   const bad = { "ff fe": [0xff, 0xfe], overlong: [0xc0, 0xaf], surrogate: [0xed, 0xa0, 0x80], cut: [0xe2, 0x82] };
   for (const [name, bytes] of Object.entries(bad)) {
     const raw = Buffer.concat([
@@ -165,7 +165,7 @@ test("row 51: text is UTF-8 or refused", async () => {
   assert.equal(await refused("chat", Buffer.from(good, "utf16le")), "400 not_json");
 });
 
-test("row 52: escapes pass as they are, and the log escapes what it shows", async () => {
+test("row 52: escapes pass unchanged, and the log escapes what it shows", async () => {
   const content = "\\ud800 \\u0000 \\u202e \\u001b[31m";
   const raw = `{"model":"chat-1","messages":[{"role":"user","content":"${content}"}]}`;
   assert.equal((await ask(here, "chat", account.key, {}, { raw })).status, 200);
@@ -175,7 +175,7 @@ test("row 52: escapes pass as they are, and the log escapes what it shows", asyn
   assert.ok(message.includes("a\\u001b[31m\\u000a\\u202e\\ud800b"), message);
 });
 
-test("rows 53 and 54: packed bodies and other media types are 415", async () => {
+test("rows 53 and 54: compressed bodies and other media types get 415", async () => {
   const plain = Buffer.from(JSON.stringify(bodyOf("chat")));
   const packed: [string, Buffer][] = [
     ["gzip", gzipSync(plain)],
@@ -210,7 +210,7 @@ test("rows 53 and 54: packed bodies and other media types are 415", async () => 
   assert.equal(allowed.status, 200);
 });
 
-test("row 55: one byte over the limit is 413, told before reading where the head says so", async () => {
+test("row 55: one byte above the limit is 413, before reading if the headers say so", async () => {
   const bytesMax = 4_096;
   const small = await startGatewayHere({ settings: (was) => ({ ...was, bodyBytesMax: bytesMax }) });
   try {
@@ -233,7 +233,7 @@ test("row 55: one byte over the limit is 413, told before reading where the head
     );
     const [counted] = await chunked.responsesUntilClosed();
     assert.equal(counted?.status, 413);
-    // A bad key is answered first, even here.
+    // A bad key is reported first, even here.
     assert.equal((await ask(small, "chat", "sk-bad", {}, { raw: padded(bytesMax + 1) })).status, 401);
     await assertAtRest(small, { tag });
   } finally {
@@ -268,7 +268,7 @@ test("row 58: names with line breaks stay in the body", async () => {
   assert.ok(!body.includes("x-injected"));
 });
 
-test("row 59: no text makes a pattern of ours slow", async () => {
+test("row 59: no text makes a regular expression of the gateway slow", async () => {
   const size = 1_000_000;
   for (const text of [
     `${"a".repeat(size)}!`,

@@ -1,4 +1,4 @@
-/** docs/failure-model.md rows C11, 60 to 62 and 65 to 69, client and upstream of one protocol. */
+/** docs/failure-model.md rows C11, 60 to 62 and 65 to 69, with client and upstream of the same protocol. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
@@ -13,7 +13,7 @@ afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: row 60, what identifies the upstream never comes back`, async () => {
+  test(`${protocol}: row 60, what identifies the upstream never reaches the client`, async () => {
     const account = await here.account();
     const canary = `upstream-canary-${protocol}`;
     const message = `prompt is too long; key ${canary}, Bearer ${canary}, org-canary123 at ${here.simulator.url}/x`;
@@ -27,7 +27,7 @@ for (const protocol of PROTOCOL_LIST) {
         for (const secret of [canary, "org-canary123", here.simulator.url, String(here.simulator.port)]) {
           assert.ok(!told.includes(secret), `${status}: ${told}`);
         }
-        // The wording of the caller's own fault is kept, because clients match on it.
+        // The text about a fault of the client is kept, because clients match on it.
         if ([400, 413, 422].includes(status)) {
           const error = await errorOf(reply);
           assert.match(error.message, /prompt is too long/);
@@ -40,7 +40,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.ok(!(await here.gateway.metrics.page()).body.includes(canary));
   });
 
-  test(`${protocol}: rows 61 and 62, an upstream's headers stay there`, async () => {
+  test(`${protocol}: rows 61 and 62, an upstream's headers do not reach the client`, async () => {
     const account = await here.account();
     const extraHeaders = {
       "set-cookie": "a=b",
@@ -69,7 +69,7 @@ for (const protocol of PROTOCOL_LIST) {
     }
   });
 
-  test(`${protocol}: row 65, floods of events cost linear time and no charge goes missing`, async () => {
+  test(`${protocol}: row 65, floods of events take linear time and no charge is missing`, async () => {
     const account = await here.account();
     const worked = workTimer();
     here.simulator.program({ fault: { emptyEvents: 200_000 } });
@@ -82,7 +82,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertAtRest(here, account);
   });
 
-  test(`${protocol}: rows 65 to 67, any line end and any cut give the same text, and text forges no event`, async () => {
+  test(`${protocol}: rows 65 to 67, any line ending and any cut give the same text, and text cannot forge an event`, async () => {
     const account = await here.account();
     const text =
       'h\u00e9llo \u4f60\u597d \ud83d\ude00 \n\ndata: [DONE]\n\nevent: error\ndata: {} </script> "quoted" \u2028 end';
@@ -105,7 +105,7 @@ for (const protocol of PROTOCOL_LIST) {
     }
   });
 
-  test(`${protocol}: row 68, arguments that are no JSON and many calls pass as text in linear time`, async () => {
+  test(`${protocol}: row 68, arguments that are not JSON and very many calls pass as text in linear time`, async () => {
     const account = await here.account();
     const broken = '{"a": [1, 2, "unfinished';
     const tools = Array.from({ length: 2_000 }, () => ({ name: "f", arguments: broken }));
@@ -133,7 +133,7 @@ for (const protocol of PROTOCOL_LIST) {
   });
 }
 
-/** The text that a client of the protocol would put together. */
+/** The text that a client of the protocol would assemble. */
 function textOf(protocol: string, stream: string): string {
   let text = "";
   for (const { data } of framesOf(stream)) {

@@ -1,4 +1,4 @@
-/** docs/failure-model.md rows 64 and C10: what is no count at all is not billed, and the charge stays within bounds. */
+/** docs/failure-model.md rows 64 and C10: an invalid count is not charged, and the charge stays within bounds. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -20,7 +20,7 @@ const NAMES = {
 
 const LIES = ["-5", "1e30", '"7"', "null", "2.5", "[]", "1e400", "9007199254740993", "1000000001"];
 
-/** Changes the usage in a reply's text, in every place. */
+/** Changes the usage in a reply's text, wherever it occurs. */
 function lied(protocol: Protocol, text: string, literal: string, sides: readonly (0 | 1)[]): string {
   return sides.reduce(
     (was, side) =>
@@ -31,7 +31,7 @@ function lied(protocol: Protocol, text: string, literal: string, sides: readonly
 
 for (const protocol of PROTOCOL_LIST) {
   for (const stream of [false, true]) {
-    test(`${protocol}${stream ? ", streamed" : ""}: no lie is billed, and the ledger says who counted`, async () => {
+    test(`${protocol}${stream ? ", streamed" : ""}: no invalid count is charged, and the ledger says who counted`, async () => {
       const honest = await (
         await ask(here, protocol, (await here.account()).key, { stream, stream_options: undefined })
       ).text();
@@ -54,7 +54,7 @@ for (const protocol of PROTOCOL_LIST) {
           assert.deepEqual(more, []);
           const memo = memoOf(line);
           const what = `${literal} on ${sides}: ${line?.memo}`;
-          // What is not there at all follows from the total; a lie takes the total with it.
+          // A missing count follows from the total; an invalid one invalidates the total too.
           const follows = literal === "null" && sides.length === 1 && protocol !== "messages";
           assert.equal(memo.counted, follows ? "upstream" : "estimate", what);
           assert.ok(line && line.amount > 0n && line.amount <= BigInt(memo.hold as string), what);
@@ -66,7 +66,7 @@ for (const protocol of PROTOCOL_LIST) {
     });
   }
 
-  test(`${protocol}: a count that can be one is charged as far as funds go, and the line says that it cannot be`, async () => {
+  test(`${protocol}: a valid but impossible count is charged as far as funds go, and the line marks it as impossible`, async () => {
     for (const usage of [{ output: 900_000_000 }, { input: 900_000_000 }]) {
       const account = await here.account();
       here.simulator.program({ usage, ignoreLimit: true });
@@ -81,7 +81,7 @@ for (const protocol of PROTOCOL_LIST) {
   });
 }
 
-/** A stream as the simulation sends it, usage included. */
+/** A stream as the simulator sends it, including usage. */
 async function directStream(protocol: Protocol): Promise<string> {
   const seen = { stream: true, ...(protocol === "chat" ? { stream_options: { include_usage: true } } : {}) };
   const url = here.simulator.url.replace(/\/v1$/, "");

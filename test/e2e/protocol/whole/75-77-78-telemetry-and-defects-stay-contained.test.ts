@@ -1,11 +1,14 @@
-/** docs/failure-model.md rows 75 (bounded series), 77 (one JSON object a line) and 78 (a defect is one request's). */
+/**
+ * docs/failure-model.md rows 75 (the number of series is bounded), 77 (one JSON object per line) and 78 (a defect
+ * affects only one request).
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import type { Settings } from "../../../../src/values/settings.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, errorOf, PROTOCOL_LIST } from "./asking.ts";
 
-/** A model whose look-up fails as a defect of the gateway's own would. */
+/** A model whose lookup throws, as a defect of the gateway would. */
 const DEFECT = "a-defect";
 
 class DefectiveMap<V> extends Map<string, V> {
@@ -17,7 +20,7 @@ class DefectiveMap<V> extends Map<string, V> {
 
 function withDefect(was: Settings): Settings {
   const models = new DefectiveMap(was.catalog.models);
-  // Behind a front that names nobody, so that no limit for bad keys ends the flood early.
+  // Behind a front that sends no client address, so that no limit for bad keys ends the flood early.
   return { ...was, trustProxy: ["127.0.0.1/32"], catalog: { ...was.catalog, models } };
 }
 
@@ -49,7 +52,7 @@ test("row 75: ten thousand models, paths, methods, agents and keys add no series
     );
     await reply.arrayBuffer();
   };
-  // The first of each sort may bring its series; after those there are no more.
+  // The first of each kind may add a series; after those there are no more.
   const methods = async () => {
     for (const method of ["PATCH", "PROPFIND", "PURGE", "SEARCH"]) {
       await (await fetch(`${here.url}/v1/messages`, { method })).arrayBuffer();
@@ -72,13 +75,13 @@ test("row 77: every log line is one JSON object, whatever a client writes", asyn
   const evil = 'x\n{"level":"fatal"}\r\n\u001b[2J"},{"';
   const reply = await ask(here, "chat", key, { model: evil }, { path: "/v1/chat/completions?a=%0a%0d" });
   await reply.arrayBuffer();
-  // The rig parses each write as one JSON object and would have thrown; the model is there, escaped.
+  // The test helper parses each write as one JSON object and would have thrown; the model is there, escaped.
   const line = await here.requestEnd(reply.headers.get("x-request-id") ?? "");
   for (const character of ["\n", "\r", "\u001b"]) assert.ok(!String(line.model).includes(character));
 });
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: row 78, a defect is 500 in shape, without a stack, and the next request is served`, async () => {
+  test(`${protocol}: row 78, a defect is a 500 in the protocol's form, without a stack, and the next request is served`, async () => {
     const account = await here.account();
     const reply = await ask(here, protocol, account.key, { model: DEFECT });
     const text = await reply.clone().text();

@@ -17,7 +17,9 @@ import { bodyOf } from "./asking.ts";
 const OPEN_FILES_MAX = 256;
 const CONNECTIONS = 400;
 
-test("400 connections on 256 descriptors", { timeout: 120_000 }, async () => {
+test("400 connections on 256 descriptors are refused or served, and requests are still answered", {
+  timeout: 120_000,
+}, async () => {
   const { connectionsMax, overflowMax } = sharesOf(OPEN_FILES_MAX);
   const dir = mkdtempSync(join(tmpdir(), "tollgate-descriptors-"));
   const simulator = await startSimulator();
@@ -38,7 +40,7 @@ test("400 connections on 256 descriptors", { timeout: 120_000 }, async () => {
       "",
       body,
     ].join("\r\n");
-    // The first one is there before the flood and asks at its height.
+    // The first connection was opened before the flood and sends a request at its peak.
     const early = new RawSocket(target).send(request);
     assert.equal((await early.responses(1))[0]?.status, 200);
     sockets.push(early);

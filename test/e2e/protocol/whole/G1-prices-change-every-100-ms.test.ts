@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md row G1: the file changes ten times a second under traffic; each request is charged at the
- * prices that admitted it.
+ * prices with which it was admitted.
  */
 import assert from "node:assert/strict";
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -15,7 +15,9 @@ const RELOADS = 20;
 const REQUESTS = 60;
 const EVERY_MS = 100;
 
-test("streams that run through all reloads, and requests between them", { timeout: 200_000 }, async (t) => {
+test("streams that run through all reloads, and requests between them, are charged at the prices of their admission", {
+  timeout: 200_000,
+}, async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(1);
   const old = readFileSync(gateway.file, "utf8");
@@ -25,7 +27,7 @@ test("streams that run through all reloads, and requests between them", { timeou
   let dear = false;
   const changing = setInterval(() => {
     dear = !dear;
-    // As editors do it: a half-written file is a bad one, which would keep the old prices.
+    // Written as editors do it: a half-written file would be invalid, and the old prices would stay.
     writeFileSync(`${gateway.file}.new`, dear ? dearer : old);
     renameSync(`${gateway.file}.new`, gateway.file);
     gateway.child.kill("SIGHUP");

@@ -1,7 +1,6 @@
 /**
- * docs/failure-model.md rows 30 and 55, D7: of a body beyond 64 KiB nothing more is read before its key is known to be
- * good, and what that costs is one more look at the store for such bodies and none for others (ARCHITECTURE.md promise
- * 5).
+ * docs/failure-model.md rows 30 and 55, D7: at most 64 KiB of a body are read before its key is known to be valid. This
+ * costs one more read of the store for such bodies and none for others (ARCHITECTURE.md promise 5).
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -17,7 +16,7 @@ let here: GatewayHere;
 let account: TestAccount;
 let revoked: TestAccount;
 before(async () => {
-  // Without an address that can be trusted, so that bad keys stay 401 however many there are.
+  // Without a trusted address, so that bad keys stay 401 however many there are.
   here = await startGatewayHere({ config: (places) => `${testConfig(places)}trust_proxy: [127.0.0.1/32]\n` });
   account = await here.account();
   revoked = await here.account();
@@ -44,7 +43,7 @@ async function asked(): Promise<Record<string, number>> {
   return Object.fromEntries([...found].map(([, name, count]) => [name as string, Number(count)]));
 }
 
-/** What `work` has asked of the store on the request path. */
+/** The store operations that `work` causes on the request path. */
 async function askedBy(work: () => Promise<unknown>): Promise<{ readKey: number; admit: number }> {
   const before = await asked();
   await work();
@@ -58,7 +57,7 @@ for (const protocol of PROTOCOL_LIST) {
     ["unknown", unknownKey],
     ["revoked", () => revoked.key],
   ] as const) {
-    test(`${protocol}: a large body of a key that is ${kind} is not waited for`, async () => {
+    test(`${protocol}: a large body with a key that is ${kind} is answered without waiting for the body`, async () => {
       const length = `Content-Length: ${LARGE}`;
       const path = pathOf(protocol);
       const waiting = [
@@ -80,7 +79,7 @@ for (const protocol of PROTOCOL_LIST) {
   }
 }
 
-test("whoever goes on sending is read for a while and no further, and has its answer", async () => {
+test("a client that keeps sending is read for a while and no further, and gets its answer", async () => {
   const client = connect().send(head(unknownKey(), [`Content-Length: ${LARGE}`]));
   const piece = Buffer.alloc(65_536, 0x20);
   while (!client.isClosed && client.socket.bytesWritten < LARGE) {
@@ -89,11 +88,11 @@ test("whoever goes on sending is read for a while and no further, and has its an
   }
   const [response] = await client.responsesUntilClosed();
   assert.equal(response?.status, 401);
-  // What both kernels hold of it comes on top.
+  // What both kernels buffer comes on top.
   assert.ok(client.socket.bytesWritten < HTTP_LIMITS.lingerBytesMax + 12_000_000, String(client.socket.bytesWritten));
 });
 
-test("a body that has been sent whole before anybody reads the answer does not destroy it", async () => {
+test("an answer arrives although the client sends its whole body before reading", async () => {
   for (const headers of [[], ["Expect: 100-continue"]]) {
     for (const bytes of [1_000, UNPROVEN_BYTES_MAX, 1_000_000, 3_000_000]) {
       const client = connect();
@@ -108,7 +107,7 @@ test("a body that has been sent whole before anybody reads the answer does not d
   }
 });
 
-test("a good key is let on: 100 Continue behind the look-up, and one more round trip for a large body alone", async () => {
+test("a valid key costs one more round trip for a large body only, and 100 Continue follows the lookup", async () => {
   const body = (bytes: number) => JSON.stringify(bodyOf("chat", { metadata: { pad: "x".repeat(bytes) } }));
   const large = body(UNPROVEN_BYTES_MAX);
   const expecting = async () => {
@@ -144,7 +143,7 @@ test("a good key is let on: 100 Continue behind the look-up, and one more round 
   await assertAtRest(here, account);
 });
 
-test("promise 4: what was read of a key counts for its request and not for the next one", async () => {
+test("promise 4: the early lookup of a key applies to its request and not to the next one", async () => {
   const owner = await here.account();
   const raw = JSON.stringify(bodyOf("chat", { metadata: { pad: "x".repeat(100_000) } }));
   assert.equal((await ask(here, "chat", owner.key, {}, { raw })).status, 200);
@@ -167,7 +166,7 @@ test("a key that is revoked while its large body arrives is refused at admission
   await assertAtRest(here, owner);
 });
 
-test("what a small body refers to is opened for a key that is known to be good, and only so many times its bytes", async () => {
+test("references in a small body are expanded only after the key is known to be valid, and only up to a multiple of its size", async () => {
   here.simulator.program({ text: "many words ".repeat(8_000) });
   const fields = { store: undefined, max_output_tokens: 30_000 };
   const first = await ask(here, "responses", account.key, fields);

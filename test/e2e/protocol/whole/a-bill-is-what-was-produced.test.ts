@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 3: who counted, what it costs, and who pays when nothing was delivered. */
+/** ARCHITECTURE.md promise 3: who counted, what it costs, and who pays if nothing was delivered. */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
@@ -29,7 +29,7 @@ for (const protocol of PROTOCOL_LIST) {
   for (const stream of [false, true]) {
     const name = `${protocol}${stream ? ", streamed" : ""}`;
 
-    test(`${name}: cached, written and reasoning tokens cost the same whatever the protocol includes`, async () => {
+    test(`${name}: cached, cache-written and reasoning tokens cost the same, whatever the protocol includes in its totals`, async () => {
       const account = await here.account();
       const usage = { input: 100, cached: 60, cacheWrite: 40, output: 50, reasoning: 20 };
       here.simulator.program({ usage });
@@ -49,7 +49,7 @@ for (const protocol of PROTOCOL_LIST) {
       assert.equal((await here.store.getAccount(account.tag))?.balance, 10_000_000_000n - expected);
     });
 
-    test(`${name}: an upstream that does not count is estimated, flagged, and never above the hold`, async () => {
+    test(`${name}: output of an upstream that does not count is estimated, marked, and never above the hold`, async () => {
       const account = await here.account();
       here.simulator.program({ noUsage: true, text: "x".repeat(400) });
       const reply = await ask(here, protocol, account.key, { stream });
@@ -64,7 +64,7 @@ for (const protocol of PROTOCOL_LIST) {
       assert.equal(line.amount, recomputed(line));
     });
 
-    test(`${name}: more produced than was held, uncounted, costs the hold`, async () => {
+    test(`${name}: uncounted output above the hold costs the hold`, async () => {
       const account = await here.account();
       here.simulator.program({ noUsage: true, ignoreLimit: true, text: "x".repeat(40_000) });
       const reply = await ask(here, protocol, account.key, { stream });
@@ -74,7 +74,7 @@ for (const protocol of PROTOCOL_LIST) {
       assert.equal(String(line?.amount), memoOf(line).hold);
     });
 
-    test(`${name}: an upstream that fails delivers nothing and costs the client nothing`, async () => {
+    test(`${name}: a request that fails at the upstream costs the client nothing`, async () => {
       const account = await here.account();
       here.simulator.program({ fault: { status: 500 } }, { times: 2 });
       const reply = await ask(here, protocol, account.key, { stream });
@@ -88,7 +88,7 @@ for (const protocol of PROTOCOL_LIST) {
     });
   }
 
-  test(`${protocol}: an answer whose client has left is absorbed, with its cause`, async () => {
+  test(`${protocol}: an answer whose client has disconnected is absorbed, with its cause`, async () => {
     const account = await here.account();
     here.simulator.hold();
     const before = here.simulator.count;
@@ -117,7 +117,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertAtRest(here, account);
     assert.equal((await here.store.getAccount(account.tag))?.balance, 10_000_000_000n);
     const lines = await usageLines(here, account);
-    // The upstream read the input in any case.
+    // The upstream has read the input in any case.
     assert.equal(lines.length, 1);
     for (const line of lines) {
       assert.equal(line.kind, "absorbed");
@@ -126,14 +126,14 @@ for (const protocol of PROTOCOL_LIST) {
     }
   });
 
-  test(`${protocol}: a client that leaves in the middle pays for what was produced`, async () => {
+  test(`${protocol}: a client that disconnects in mid-stream is charged for what was produced`, async () => {
     const account = await here.account();
     here.simulator.program({ text: "word ".repeat(40), deltaChars: 5, fault: { stallAfterEvents: 12 } });
     const leaving = new AbortController();
     const reply = await ask(here, protocol, account.key, { stream: true }, { signal: leaving.signal });
     const reader = reply.body?.getReader();
     let text = "";
-    // All twelve events are with the client before it leaves.
+    // The client has received all twelve events before it disconnects.
     while (framesOf(text).filter((frame) => frame.data !== "").length < 12) {
       const piece = await reader?.read();
       if (!piece || piece.done) break;
@@ -171,7 +171,7 @@ for (const protocol of PROTOCOL_LIST) {
   });
 }
 
-test("the usage chunk comes only to the client that asked for it", async () => {
+test("the usage chunk is sent only to a client that asked for it", async () => {
   const account = await here.account();
   for (const asked of [true, false]) {
     const fields = asked ? { stream: true, stream_options: { include_usage: true } } : { stream: true };

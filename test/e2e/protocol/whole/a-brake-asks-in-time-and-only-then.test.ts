@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 1: when a running stream asks for more, how much, and what it does with each answer of the
- * store.
+ * ARCHITECTURE.md promise 1: when a running stream asks the store to extend its hold, by how much, and what it does
+ * with each answer.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,7 +11,7 @@ import { type NanoUsd, nanoUsd } from "../../../../src/values/money.ts";
 import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 import { HandClock } from "./hand-clock.ts";
 
-/** A token costs 10, the input 1,000; a step is 100 tokens, the model gives 1,000. */
+/** A token costs 10, the input 1,000; a step is 100 tokens, and the model can produce 1,000. */
 class Scene {
   readonly clock = new HandClock();
   readonly asked: bigint[] = [];
@@ -68,7 +68,7 @@ class Scene {
   }
 }
 
-test("with more than a fifth of the step left nothing is asked; then once, for one step", async () => {
+test("with more than a fifth of the step left the store is not asked; then it is asked once, for one step", async () => {
   const scene = new Scene();
   assert.equal(scene.look(0), "go");
   assert.equal(scene.look(80), "go");
@@ -84,7 +84,7 @@ test("with more than a fifth of the step left nothing is asked; then once, for o
   assert.deepEqual(scene.asked, [3_000n, 4_000n]);
 });
 
-test("at the edge the stream waits for the answer, and goes on with it", async () => {
+test("at the edge of its hold the stream waits for the answer, and continues with it", async () => {
   const scene = new Scene();
   assert.equal(scene.look(100), "wait");
   await scene.held(3_000n);
@@ -92,7 +92,7 @@ test("at the edge the stream waits for the answer, and goes on with it", async (
   assert.equal(scene.look(100), "go");
 });
 
-test("a burst is caught up with in one ask, no further than the model can give", async () => {
+test("after a burst one request extends the hold far enough, but not above the model's maximum", async () => {
   const scene = new Scene();
   assert.equal(scene.look(350), "wait");
   assert.deepEqual(scene.asked, [5_000n]);
@@ -103,7 +103,7 @@ test("a burst is caught up with in one ask, no further than the model can give",
   assert.equal(scene.look(5_000), "go", "a hold for all that the model can give is no edge");
 });
 
-test("a part is the last that is asked for, and is used to its end", async () => {
+test("a partial extension is the last one requested, and is used to its end", async () => {
   const scene = new Scene();
   scene.look(90);
   await scene.held(2_500n);
@@ -113,7 +113,7 @@ test("a part is the last that is asked for, and is used to its end", async () =>
   assert.equal(scene.asked.length, 1);
 });
 
-test("nothing more, or no hold at all: the stream goes on to the edge", async () => {
+test("if the extension is refused or the hold is gone, the stream continues to the edge", async () => {
   for (const [answer, outcome] of [
     [{ outcome: "held", hold: nanoUsd(2_000n) }, "refused"],
     [{ outcome: "gone" }, "gone"],
@@ -126,7 +126,7 @@ test("nothing more, or no hold at all: the stream goes on to the edge", async ()
   }
 });
 
-test("a store without an answer is asked again a second later, and the stream ends at the edge meanwhile", async () => {
+test("a store that fails is asked again a second later, and the stream ends at the edge in the meantime", async () => {
   const scene = new Scene();
   scene.look(85);
   await scene.answer(new Error("away"));
@@ -138,7 +138,7 @@ test("a store without an answer is asked again a second later, and the stream en
   assert.equal(scene.look(100), "stop");
 });
 
-test("a stream whose last count is known is not braked", () => {
+test("a stream whose final count is known is not stopped", () => {
   const scene = new Scene();
   assert.equal(scene.look(500, true), "go");
   assert.deepEqual(scene.asked, []);

@@ -1,4 +1,7 @@
-/** `tollgate serve > tollgate.log` in the configuration's folder: every line is an event there, and a change is seen all the same. */
+/**
+ * `tollgate serve > tollgate.log` in the configuration's folder: every log line is a file event there, and a changed
+ * configuration is still noticed.
+ */
 import assert from "node:assert/strict";
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +11,9 @@ import { spawnGateway, testConfig } from "../../../rig/gateway.ts";
 
 const LINE_EVERY_MS = 5;
 
-test("the file changes under a log that is written all the time", { timeout: 60_000 }, async (t) => {
+test("a changed file is reloaded while a log in the same folder is written all the time", {
+  timeout: 60_000,
+}, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-busy-"));
   const text = testConfig({ upstreamUrl: "http://127.0.0.1:1", dir });
   const gateway = await spawnGateway(text);

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 3 and docs/failure-model.md row 78: a defect of ours in mid-stream is reported, and what the
- * client had by then is still charged.
+ * ARCHITECTURE.md promise 3 and docs/failure-model.md row 78: a defect of the gateway in mid-stream is reported, and
+ * what the client had received by then is still charged.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,7 +11,7 @@ import { systemClock } from "../../../../src/values/time.ts";
 
 const COUNTS: AttemptCounts = { usage: undefined, final: false, produced: { bytes: 40, tokens: 10, deltas: 1 } };
 
-/** Gives one semantic frame, then breaks. */
+/** Yields one semantic frame, then throws. */
 class Breaking implements StreamConverter {
   readonly fault = undefined;
   readonly ended = false;
@@ -39,7 +39,7 @@ class Breaking implements StreamConverter {
   heartbeat(): undefined {}
 }
 
-test("the stream rejects with the defect, the upstream is stopped, and the part that was delivered is settled once", async () => {
+test("on a defect the stream rejects, the upstream is stopped, and the delivered part is settled once", async () => {
   const settled: StreamEnd[] = [];
   let sink: BodySink | undefined;
   let aborts = 0;

@@ -13,7 +13,7 @@ import { ask, PROTOCOL_LIST } from "./asking.ts";
 
 const ADMIN = { authorization: "Bearer test-admin-token", "content-type": "application/json" };
 
-/** Makes an account with funds and a key over the admin API. */
+/** Creates an account with funds and a key over the admin API. */
 async function keyOf({ adminUrl }: GatewayProcess): Promise<string> {
   const post = async (path: string, body: object) => {
     const reply = await fetch(`${adminUrl}/admin/v1${path}`, {
@@ -91,7 +91,7 @@ test("SIGTERM: late requests are served with connection: close, the stream finis
   }
 });
 
-/** Asks until the answer has this status; a signal reaches a process when the system sees fit. */
+/** Sends requests until the answer has this status; there is no bound on when a signal reaches a process. */
 async function untilStatus(url: string, status: number): Promise<void> {
   for (;;) {
     const reply = await fetch(url);

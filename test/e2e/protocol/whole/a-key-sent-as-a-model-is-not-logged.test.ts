@@ -1,9 +1,10 @@
-// The log holds no key (src/telemetry/log.ts), also where a client has mixed up its settings and sends one as the model.
+// The log contains no key (src/telemetry/log.ts), even if a client has mixed up its settings and sends one as the
+// model.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 
-test("a key in place of the model's name is starred, and other names are shown in one line", async () => {
+test("a key in place of the model's name is masked with asterisks, and other names are shown in one line", async () => {
   const here = await startGatewayHere();
   try {
     const { key } = await here.account();

@@ -1,4 +1,7 @@
-/** The other end of standard output goes away (`serve | tee log`, and tee ends): the gateway serves on, and still ends well. */
+/**
+ * The reader of standard output closes it (`serve | tee log`, and tee ends): the gateway continues to serve, and still
+ * shuts down normally.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +14,7 @@ import { ask } from "./asking.ts";
 
 const REQUESTS = 20;
 
-test("requests that are logged to nobody", { timeout: 60_000 }, async (t) => {
+test("requests are served and the exit is 0 after standard output was closed", { timeout: 60_000 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-log-"));
   const simulator = await startSimulator();
   const text = testConfig({ upstreamUrl: simulator.url, dir });

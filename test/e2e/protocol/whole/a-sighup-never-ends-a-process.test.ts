@@ -1,4 +1,4 @@
-/** SIGHUP reloads, and does nothing else: not to a gateway that still starts, and not in the last moment of one that ends. */
+/** SIGHUP reloads and never ends the process, not even while a gateway starts or in the last moment of its shutdown. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ function folder(t: TestContext): string {
   return dir;
 }
 
-test("while it ends", { timeout: 120_000 }, async (t) => {
+test("SIGHUP does not end a process that is shutting down", { timeout: 120_000 }, async (t) => {
   const text = testConfig({ upstreamUrl: NOBODY, dir: folder(t) });
   for (let i = 0; i < ENDS; i++) {
     const gateway = await spawnGateway(`${text}drain: {lame_duck: 50ms, deadline: 1s}\n`);
@@ -34,7 +34,9 @@ test("while it ends", { timeout: 120_000 }, async (t) => {
   }
 });
 
-test("while it starts; it is heeded as soon as it can be", { timeout: 60_000 }, async (t) => {
+test("SIGHUP during the start does not end the process, and reloads as soon as possible", {
+  timeout: 60_000,
+}, async (t) => {
   const silent = createServer();
   const sockets: Socket[] = [];
   silent.on("connection", (socket) => sockets.push(socket));
@@ -42,7 +44,7 @@ test("while it starts; it is heeded as soon as it can be", { timeout: 60_000 }, 
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
   const text = testConfig({ upstreamUrl: NOBODY, dir: folder(t), store: `redis://127.0.0.1:${port}/0` });
-  // It waits for this store when the connection comes, and starts when it has waited for long enough.
+  // The gateway connects to this store, which never answers, and starts after the time limit.
   const connected = once(silent, "connection");
   const starting = spawnGateway(text, [], { onSpawn: (child) => void connected.then(() => child.kill("SIGHUP")) });
   const gateway = await starting;

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md invariants 24 and 25: what a client does not read is not fetched, and a client that left ends
- * the work upstream.
+ * docs/failure-model.md invariants 24 and 25: the gateway does not fetch what a client does not read, and a client that
+ * disconnects ends the work upstream.
  */
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
@@ -20,11 +20,16 @@ const CHUNK = Buffer.from(
   })}\n\n`,
 );
 
-/** Buffers of the kernel on two connections (loopback gives each up to some megabytes) and ours; far below the offer. */
+/**
+ * Buffers of the kernel on two connections (loopback allows each some megabytes) and the gateway's; far below what is
+ * offered.
+ */
 const TAKEN_BYTES_MAX = 24 * 1024 * 1024;
 const OFFERED_BYTES = 200 * 1024 * 1024;
 
-test("a client that reads nothing stops the upstream, and its leaving ends it", { timeout: 30_000 }, async () => {
+test("a client that reads nothing stops the upstream, and its disconnect ends the upstream's stream", {
+  timeout: 30_000,
+}, async () => {
   const opened = Promise.withResolvers<ServerResponse>();
   const upstream = createServer((req, res) => {
     req.resume();
@@ -45,7 +50,8 @@ test("a client that reads nothing stops the upstream, and its leaving ends it", 
     const res = await opened.promise;
     const gone = new Promise<void>((resolve) => res.on("close", () => resolve()));
     let taken = 0;
-    // Writes for as long as somebody takes it. The flow has stopped when a write waits while the loop turns many times.
+    // Writes as long as the data is accepted. The flow has stopped when a write is pending while the event loop turns
+    // many times.
     while (taken < OFFERED_BYTES) {
       const took = res.write(CHUNK) || (await drainedWithin(res, 2_000));
       taken += CHUNK.length;
@@ -63,7 +69,7 @@ test("a client that reads nothing stops the upstream, and its leaving ends it", 
   }
 });
 
-/** Whether the socket takes bytes again within so many turns of the event loop. */
+/** Whether the socket accepts bytes again within this many turns of the event loop. */
 async function drainedWithin(res: ServerResponse, turns: number): Promise<boolean> {
   let drained = false;
   res.once("drain", () => {

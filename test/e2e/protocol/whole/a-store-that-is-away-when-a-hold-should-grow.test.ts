@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 1 with a store that loses its reply, or gives none, just when a running stream asks it for
- * more.
+ * ARCHITECTURE.md promise 1 if the store's reply is lost, or the store does not reply, just when a running stream asks
+ * for more.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -28,7 +28,7 @@ after(async () => {
 const TEXT = "word ".repeat(400);
 const FIELDS = openEnded("chat", "chat");
 
-/** Starts a stream of 500 tokens, acts once its first words are out, and gives all of it. */
+/** Starts a stream of 500 tokens, calls a function when its first words are out, and returns all of it. */
 async function readWhile(key: string, act: () => void): Promise<string> {
   here.simulator.program({ text: TEXT, deltaChars: 100, pace: { firstDelayMs: 0, betweenMs: 20 } });
   const reply = await ask(here, "chat", key, FIELDS);
@@ -44,7 +44,7 @@ async function readWhile(key: string, act: () => void): Promise<string> {
   return text;
 }
 
-/** Asks until the store is back and the charge is in the ledger. */
+/** Polls until the store is back and the charge is in the ledger. */
 async function untilCharged(account: TestAccount): Promise<LedgerLine[]> {
   for (;;) {
     const lines = await usageLines(here, account).catch(() => []);
@@ -52,7 +52,7 @@ async function untilCharged(account: TestAccount): Promise<LedgerLine[]> {
   }
 }
 
-test("a reply that is lost counts once: the stream goes on, and the hold is the step's and no more", async () => {
+test("if the reply is lost, the step counts once: the stream continues, and the hold grows by one step only", async () => {
   const account = await here.account();
   const faults = proxy.faults();
   const said = saidIn("chat", await readWhile(account.key, () => proxy.loseNextReply()));
@@ -66,7 +66,7 @@ test("a reply that is lost counts once: the stream goes on, and the hold is the 
   await assertAtRest(here, account);
 });
 
-test("no reply at all: the stream ends as truncated at the edge of what it holds, and is charged when the store is back", async () => {
+test("if the store does not reply, the stream ends as truncated at the edge of its hold, and is charged when the store is back", async () => {
   const account = await here.account();
   const text = await readWhile(account.key, () => redis.freeze());
   redis.thaw();

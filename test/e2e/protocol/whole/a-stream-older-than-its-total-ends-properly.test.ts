@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promises 8 and 13, docs/failure-model.md row D3: `timeouts.total` is the oldest that any stream
- * becomes, however lively it is.
+ * ARCHITECTURE.md promises 8 and 13, docs/failure-model.md row D3: `timeouts.total` is the maximum age of a stream,
+ * however active it is.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,7 +11,7 @@ import { HandClock } from "./hand-clock.ts";
 const TOTAL_MS = 60_000;
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: it ends as failed, and is charged for what it produced`, async () => {
+  test(`${protocol}: a stream older than timeouts.total ends as failed, and is charged for what it produced`, async () => {
     const clock = new HandClock();
     const here = await startGatewayHere({
       clock,

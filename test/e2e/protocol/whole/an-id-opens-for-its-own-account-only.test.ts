@@ -1,6 +1,7 @@
 /**
- * ARCHITECTURE.md promise 14 and docs/decisions/references-carry-what-they-name.md: what an account was given it may refer
- * to, is held for and asked about as if it had sent it; of another's it learns nothing.
+ * ARCHITECTURE.md promise 14 and docs/decisions/references-carry-what-they-name.md: an account may refer to items that
+ * it was given, which are held for and translated as if it had sent them; it learns nothing about items of another
+ * account.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -34,7 +35,7 @@ const question = { role: "user", content: "Go on." };
 const referring = (id: unknown) => ({ store: undefined, input: [{ type: "item_reference", id }, question] });
 
 for (const model of ["responses-1", "chat-1", "messages-1"]) {
-  test(`${model}: another account is told what it is told of an id that was made up`, async () => {
+  test(`${model}: another account's id gets the same refusal as an invented id`, async () => {
     const [own, stranger] = [await here.account(), await here.account()];
     const [message] = await given(own.key, model);
     const id = message?.id ?? "";
@@ -88,7 +89,7 @@ test("a reference is held for, explained and counted as the item that it names",
   assert.ok(Math.abs(referred.tokens / sent.tokens - 1) < 0.001, JSON.stringify(figures));
 });
 
-test("what is referred to is a megabyte, or eight times the body", async () => {
+test("references may expand to at most a megabyte or eight times the body", async () => {
   const { key } = await here.account();
   const [message] = await given(key, "responses-1", LONG);
   const id = message?.id ?? "";
@@ -109,7 +110,7 @@ test("what is referred to is a megabyte, or eight times the body", async () => {
   }
 });
 
-test("funds that cover the reference and not its item lower the output limit", async () => {
+test("if the funds cover the reference but not its item, the output limit is lowered", async () => {
   const account = await here.account({ usd: "0.31" });
   const limit = { max_output_tokens: 30_000 };
   here.simulator.program({ text: LONG, usage: { input: 1, output: 1 } });

@@ -1,6 +1,6 @@
 /**
- * `Idempotency-Key` (docs/decisions/idempotency-keeps-no-bodies.md): one request of a key is answered and charged, the
- * others are answered which one that is.
+ * `Idempotency-Key` (docs/decisions/idempotency-keeps-no-bodies.md): one request of a key is answered and charged; the
+ * answers to the others name that request.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -18,7 +18,7 @@ after(() => here.close());
 afterEach(() => here.simulator.clearPrograms());
 
 const ON = { enabled: true, keepMs: 86_400_000 };
-/** The default; each test that wants the header heeded says so. */
+/** Disabled by default; each test that needs the header enables it. */
 function heed(idempotency: { enabled: boolean; keepMs: number }): void {
   here.gateway.reload({ ...here.settings, idempotency });
 }
@@ -31,7 +31,7 @@ const keyed = (
 
 type KeyCause = Extract<keyof typeof ERROR_ROWS, `idempotency_${string}`>;
 
-/** Status, words and headers of a refusal, and that it names the request that has the key. */
+/** Asserts status, wording and headers of a refusal, and that it names the request that has the key. */
 async function assertTaken(reply: Response, protocol: Protocol, cause: KeyCause, first: Response): Promise<void> {
   const { status, headers } = reply;
   const error = await errorOf(reply);
@@ -52,7 +52,7 @@ async function assertCharges(account: TestAccount, count: number): Promise<void>
 }
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: a whole request in progress, then finished; the key never goes upstream`, async () => {
+  test(`${protocol}: a repeated request is refused while the first runs and after it finished; the key never goes upstream`, async () => {
     heed(ON);
     const account = await here.account();
     const before = here.simulator.count;
@@ -73,7 +73,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertCharges(account, 1);
   });
 
-  test(`${protocol}: a stream that was delivered, and the same key with another body`, async () => {
+  test(`${protocol}: a repeat is refused after a delivered stream, and if the same key has another body`, async () => {
     heed(ON);
     const account = await here.account();
     const fields = { stream: true };
@@ -85,7 +85,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertCharges(account, 1);
   });
 
-  test(`${protocol}: of twenty at once under one key one is answered and charged`, async () => {
+  test(`${protocol}: of twenty concurrent requests under one key one is answered and charged`, async () => {
     heed(ON);
     const account = await here.account();
     const replies = await Promise.all(Array.from({ length: 20 }, () => keyed(protocol, account)));
@@ -95,7 +95,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertCharges(account, 1);
   });
 
-  test(`${protocol}: a retry of what failed upstream, at once, is a fresh request, with this body or another`, async () => {
+  test(`${protocol}: an immediate retry after an upstream failure is a new request, with this body or another`, async () => {
     heed(ON);
     const account = await here.account();
     for (let round = 0; round < 10; round++) {
@@ -109,7 +109,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertCharges(account, 1);
   });
 
-  test(`${protocol}: a refused request takes no key: funds, limits, model, body`, async () => {
+  test(`${protocol}: a request refused for funds, limits, model or body does not use up its key`, async () => {
     heed(ON);
     const account = await here.account({ usd: "0" });
     const causeOf = async (fields: Fields = {}) => (await errorOf(await keyed(protocol, account, { fields }))).cause;
@@ -128,7 +128,7 @@ for (const protocol of PROTOCOL_LIST) {
     await assertCharges(account, 1);
   });
 
-  test(`${protocol}: a client that left before anything was delivered may ask again`, async () => {
+  test(`${protocol}: a client that disconnected before anything was delivered may send the request again`, async () => {
     heed(ON);
     const account = await here.account();
     const ends = () => here.log.filter(({ msg }) => msg === "request").length;
@@ -148,7 +148,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.deepEqual([(usage ?? absorbed)?.kind, rest], ["usage", []]);
   });
 
-  test(`${protocol}: switched off, which is the default, the header means nothing`, async () => {
+  test(`${protocol}: if disabled, which is the default, the header has no effect`, async () => {
     heed(here.settings.idempotency);
     const account = await here.account();
     for (const key of ["order-1", "order-1", "k".repeat(300)]) {
@@ -185,7 +185,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.deepEqual(await asked(`idempotency-key: ${"k".repeat(255)}`), [409, "idempotency_finished"]);
   });
 
-  test(`${protocol}: to explain a request takes no key`, async () => {
+  test(`${protocol}: explaining a request does not use up its key`, async () => {
     heed(ON);
     const account = await here.account();
     const headers = { "idempotency-key": "order-1" };
@@ -200,7 +200,7 @@ for (const protocol of PROTOCOL_LIST) {
   });
 }
 
-test("the same key and body on two paths are two requests, and two accounts have keys of their own", async () => {
+test("the same key and body on two paths are two requests, and each account has its own keys", async () => {
   heed(ON);
   const [one, two] = [await here.account(), await here.account()];
   const raw = JSON.stringify({ model: "messages-1", max_tokens: 20, messages: [{ role: "user", content: "hello" }] });

@@ -1,6 +1,7 @@
 /**
- * ARCHITECTURE.md promise 14 and docs/translation-rules.md rule 33: a hosted tool without a price that is offered beside
- * others is left out and named, on every route; where it is demanded, or the only one, and could run, it is refused.
+ * ARCHITECTURE.md promise 14 and docs/translation-rules.md rule 33: a hosted tool without a price that is offered with
+ * other tools is left out and named, on every route. If the request demands it, or offers only this tool, and it could
+ * run, the request is refused.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -30,7 +31,7 @@ const TOOLS = [OWN, SEARCH];
 const sent = () => JSON.parse(here.simulator.requests.at(-1)?.body.toString() ?? "") as Record<string, unknown>;
 
 for (const model of ["responses-1", "chat-1", "messages-1"]) {
-  test(`offered beside others, on ${model}: 200, the loss is named, and no server gets it`, async () => {
+  test(`offered with other tools, on ${model}: 200, the loss is named, and no server gets it`, async () => {
     const reply = await ask(here, "responses", account.key, { model, tools: TOOLS });
     assert.equal(reply.status, 200, await reply.clone().text());
     assert.equal(reply.headers.get("x-tollgate-translation"), "lossy; dropped=tools.web_search");
@@ -39,14 +40,14 @@ for (const model of ["responses-1", "chat-1", "messages-1"]) {
   });
 }
 
-test("with a price it is carried, and nothing is named", async () => {
+test("with a price it is carried, and no loss is named", async () => {
   const reply = await ask(here, "responses", account.key, { model: "responses-alias", tools: TOOLS });
   assert.equal(reply.status, 200, await reply.clone().text());
   assert.equal(reply.headers.get("x-tollgate-translation"), null);
   assert.deepEqual(sent().tools, TOOLS);
 });
 
-test("what Codex sends by default works on a responses model without prices of tools; other bytes stay", async () => {
+test("Codex's default tools work on a responses model without tool prices; other bytes stay", async () => {
   const golden = new URL("../../../golden/clients/codex-exec.responses.json", import.meta.url);
   const body = JSON.parse(readFileSync(golden, "utf8")) as Fields & { tools: { type: string }[] };
   assert.ok(body.tools.some(({ type }) => type === "web_search"));
@@ -63,13 +64,13 @@ test("what Codex sends by default works on a responses model without prices of t
 /** The fields of a request, and what of them goes upstream. */
 const LEFT_OUT: readonly (readonly [string, Protocol, Fields, Fields])[] = [
   [
-    "in a namespace, which stays with what else it has",
+    "in a namespace, which keeps its other tools",
     "responses",
     { tools: [{ type: "namespace", name: "n", description: "d", tools: [SEARCH, OWN] }] },
     { tools: [{ type: "namespace", name: "n", description: "d", tools: [OWN] }] },
   ],
   [
-    "alone in a namespace, which goes",
+    "alone in a namespace, which is left out too",
     "responses",
     { tools: [OWN, { type: "namespace", name: "n", description: "d", tools: [SEARCH] }] },
     { tools: [OWN] },
@@ -197,7 +198,7 @@ for (const [name, protocol, fields] of DEMANDED) {
   });
 }
 
-test("who wants nothing left out gets a 400", async () => {
+test("a strict request gets a 400 instead of a loss", async () => {
   const before = here.simulator.count;
   const reply = await ask(here, "responses", account.key, { tools: TOOLS }, { headers: { "x-tollgate-strict": "1" } });
   assert.deepEqual([reply.status, (await errorOf(reply)).param], [400, "tools"]);

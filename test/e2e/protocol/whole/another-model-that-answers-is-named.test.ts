@@ -1,6 +1,6 @@
 /**
- * A reply that names another model than the one asked for is charged by what was asked for, since that is the price the
- * client was shown; the ledger line, the log and a metric name the other one.
+ * A reply that names another model than the requested one is charged as the requested one, because that is the price
+ * that the client was shown. The ledger line, the log and a metric name the other model.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -37,7 +37,7 @@ async function counted(model: string): Promise<number> {
 for (const protocol of PROTOCOL_LIST) {
   for (const upstream of PROTOCOL_LIST) {
     for (const stream of [false, true]) {
-      test(`${protocol} from ${upstream}${stream ? ", streamed" : ""}: the other model is named, the charge is the asked one's`, async () => {
+      test(`${protocol} from ${upstream}${stream ? ", streamed" : ""}: the other model is named, the charge is that of the requested one`, async () => {
         const account = await here.account();
         const model = `${upstream}-1`;
         const before = await counted(model);
@@ -58,7 +58,7 @@ for (const protocol of PROTOCOL_LIST) {
   }
 }
 
-test("its own name, a dated one and a configured one are nobody else's", async () => {
+test("the model's own name, a dated one and a configured one do not count as another model", async () => {
   const account = await here.account();
   for (const [model, answered] of [
     ["chat-1", undefined],

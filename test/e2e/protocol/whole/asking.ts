@@ -1,4 +1,4 @@
-/** How the tests of the whole gateway ask it, and what they demand of every account afterwards. */
+/** Requests to a whole gateway, and what must be true of every account afterwards. */
 import assert from "node:assert/strict";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import { PROTOCOLS, type Protocol } from "../../../../src/values/protocol.ts";
@@ -14,10 +14,10 @@ export function pathOf(protocol: Protocol): string {
   return PROTOCOLS[protocol].path;
 }
 
-/** The output limit's member as these tests write it. */
+/** The member of the output limit as these tests write it. */
 export const LIMIT_FIELD = { chat: "max_tokens", messages: "max_tokens", responses: "max_output_tokens" } as const;
 
-/** A small good body for the protocol's own model; a field given as undefined is left out. */
+/** A small valid body for the protocol's own model; a field given as undefined is left out. */
 export function bodyOf(protocol: Protocol, fields: Fields = {}): Fields {
   const turn = [{ role: "user", content: "hello" }];
   const conversation = protocol === "responses" ? { input: "hello", store: false } : { messages: turn };
@@ -27,15 +27,15 @@ export function bodyOf(protocol: Protocol, fields: Fields = {}): Fields {
 export interface AskOptions {
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
-  /** Sent unchanged in place of the fields' JSON. */
+  /** Sent unchanged instead of the fields' JSON. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
   readonly path?: string;
 }
 
-/** Ids of answers whose request may still be settling, by the gateway's address. */
+/** Ids of requests that may still be settling, by the gateway's address. */
 const unfinished = new Map<string, Set<string>>();
 
-/** Posts a request with this key (none when undefined). */
+/** Posts a request with this key (none if undefined). */
 export async function ask(
   here: Pick<GatewayHere, "url">,
   protocol: Protocol,
@@ -77,8 +77,8 @@ export async function errorOf(reply: Response): Promise<ErrorShape> {
 }
 
 /**
- * Waits until everything that `ask` got an answer to has ended, then demands that nothing of it is left in the account.
- * Streams must have been read or left before.
+ * Waits until every request that `ask` got an answer to has ended, then asserts that nothing of it is left in the
+ * account. Streams must have been read or closed before.
  */
 export async function assertAtRest(here: GatewayHere, account: Pick<TestAccount, "tag">): Promise<void> {
   const ids = unfinished.get(here.url) ?? new Set();
@@ -90,7 +90,7 @@ export async function assertAtRest(here: GatewayHere, account: Pick<TestAccount,
   assert.equal(state?.inFlight, 0);
 }
 
-/** What the ledger says of usage, newest last. */
+/** The account's usage lines in the ledger, newest last. */
 export async function usageLines(here: GatewayHere, { tag }: Pick<TestAccount, "tag">): Promise<LedgerLine[]> {
   const lines = await here.store.readLedger(tag, 0, 1_000);
   return lines.filter((line) => line.kind === "usage" || line.kind === "absorbed");
@@ -101,7 +101,7 @@ export function memoOf(line: LedgerLine | undefined): Memo {
   return JSON.parse(line.memo) as Memo;
 }
 
-/** Recomputes a ledger line's amount from nothing but its memo. */
+/** Recomputes a ledger line's amount from its memo alone. */
 export function recomputed(line: LedgerLine): bigint {
   return worthOf(memoOf(line));
 }

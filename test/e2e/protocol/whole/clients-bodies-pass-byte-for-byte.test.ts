@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 6: what real clients send reaches a server of their protocol byte for byte, and nothing of it
- * is refused, left out or named. The bodies are those of test/golden/clients, and those of clients among
+ * ARCHITECTURE.md promise 6: the bodies of real clients reach a server of their protocol byte for byte, and nothing is
+ * refused, left out or named. The bodies are those of test/golden/clients, and those of real clients in
  * test/golden/requests.
  */
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ import {
 } from "../../../rig/gateway.ts";
 import { assertAtRest, PROTOCOL_LIST } from "./asking.ts";
 
-/** Models with prices for what these clients ask for: Codex offers a search in each request. */
+/** Models with prices for what these clients request: Codex offers a search in each request. */
 function config(places: ConfigPlaces): string {
   const unit = { input: "1", output: "10" };
   const price = { ...unit, tiers: { flex: unit }, tools: { web_search: "0.01" } };
@@ -47,7 +47,7 @@ const OWN: readonly Golden[] = globSync("test/golden/clients/*.json").map((file)
   return { name: client, protocol, body: readFileSync(file, "utf8") };
 });
 
-/** What these goldens say to a server's memory, or leave unsaid, is spliced; the rest of them is not. */
+/** The gateway splices `store` in these goldens, so they set it to false here; the rest is unchanged. */
 const TRANSLATED: readonly Golden[] = PROTOCOL_LIST.flatMap((protocol) =>
   globSync(`test/golden/requests/${protocol}/{claude-code,codex,opencode,ai-sdk}*.json`)
     .filter((file) => !file.includes(".expected."))
@@ -87,7 +87,7 @@ for (const { name, protocol, body } of GOLDENS) {
   });
 }
 
-/** A request without a limit of its own gets one: a stream the most that the model can give, a whole reply the default. */
+/** A request without a limit gets one: a stream the model's maximum, a whole reply the default. */
 function limited(protocol: Protocol, sent: string): string {
   const json = JSON.parse(sent) as Record<string, unknown>;
   const { limitFields } = PROTOCOLS[protocol];

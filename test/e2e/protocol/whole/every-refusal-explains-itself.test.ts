@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 11: status, identifier, cause, remedy and headers of refusals, in the shape of each
- * protocol's clients.
+ * ARCHITECTURE.md promise 11: status, identifier, cause, remedy and headers of refusals, in the form of each protocol's
+ * clients.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -26,7 +26,7 @@ interface Case {
   readonly fields?: Fields;
   readonly options?: AskOptions;
   readonly param?: string;
-  /** What the message names, besides the summary. */
+  /** What the message names in addition to the summary. */
   readonly names?: readonly string[];
 }
 
@@ -70,7 +70,7 @@ for (const protocol of PROTOCOL_LIST) {
     });
   }
 
-  test(`${protocol}: requests, with whole seconds to wait`, async () => {
+  test(`${protocol}: a request rate above the limit is refused with whole seconds to wait`, async () => {
     const account = await here.account({ group: "limited-money" });
     for (let i = 0; i < 2; i++) assert.equal((await ask(here, protocol, account.key)).status, 200);
     const reply = await ask(here, protocol, account.key);
@@ -112,7 +112,7 @@ async function assertExplained(reply: Response, protocol: Protocol, one: Case): 
   }
 }
 
-test("a path whose prefix is doubled is corrected, without a word of a model, and costs nothing (row 17)", async () => {
+test("a path with a doubled prefix gets the correct path, without mentioning a model, and costs nothing (row 17)", async () => {
   for (const protocol of PROTOCOL_LIST) {
     const reply = await ask(here, protocol, rich.key, {}, { path: `/v1${pathOf(protocol)}` });
     assert.equal(reply.status, 404);
@@ -141,7 +141,7 @@ test("row 43: a POST to the site with a key is 200 html with a hint, static byte
   assert.equal(await visited.text(), [...pages][0]);
 });
 
-test("row 43: a POST of a client whose address lacks /v1 is a 404 in the protocol's shape, with the path", async () => {
+test("row 43: a POST of a client whose address lacks /v1 is a 404 in the protocol's form, with the correct path", async () => {
   for (const protocol of PROTOCOL_LIST) {
     const path = pathOf(protocol);
     const reply = await ask(here, protocol, rich.key, {}, { path: path.replace("/v1", "") });
@@ -200,7 +200,7 @@ test("405 names the methods, HEAD is 200, a WebSocket is 426", async () => {
   assert.match(upgrade?.body ?? "", /upgrade_required/);
 });
 
-test("413, 414, 417 and 431 are answered in shape, and the connection is closed", async () => {
+test("413, 414, 417 and 431 are answered in the protocol's form, and the connection is closed", async () => {
   const head = (line: string, ...headers: string[]) => `${[line, "Host: x", ...headers].join("\r\n")}\r\n\r\n`;
   const key = `Authorization: Bearer ${rich.key}`;
   const json = "Content-Type: application/json";
@@ -226,7 +226,7 @@ test("413, 414, 417 and 431 are answered in shape, and the connection is closed"
   await assertAtRest(here, rich);
 });
 
-test("row 83: another origin gets no access-control header and a preflight nothing, unless configured", async () => {
+test("row 83: another origin gets no access-control header, and no answer to a preflight, unless configured", async () => {
   const origin = { origin: "https://evil.example" };
   const reply = await ask(here, "chat", rich.key, {}, { headers: origin });
   assert.equal(reply.status, 200);

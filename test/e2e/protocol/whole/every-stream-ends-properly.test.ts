@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 8: for anything that the upstream does after its first byte, the client's stream ends in its
- * protocol's own words.
+ * ARCHITECTURE.md promise 8: whatever the upstream does after its first byte, the client's stream ends properly in its
+ * own protocol.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -21,13 +21,13 @@ after(async () => {
   await second.close();
 });
 
-/** Beside the usual models one per protocol, `chat-two` and so on, that a second upstream serves too. */
+/** In addition to the usual models one per protocol, `chat-two` and so on, that a second upstream serves too. */
 function withSecondRoute(places: ConfigPlaces): string {
   const upstreams = PROTOCOL_LIST.map(
     (protocol) => [`second-${protocol}`, { protocol, base_url: second.url }] as const,
   );
   const models = PROTOCOL_LIST.map((name) => {
-    // A weight of nothing beside a million: the first upstream is asked first.
+    // A weight of nearly zero: the first upstream is tried first.
     const routes = [
       { upstream: `up-${name}`, weight: 1000000 },
       { upstream: `second-${name}`, weight: 1 },
@@ -39,7 +39,7 @@ function withSecondRoute(places: ConfigPlaces): string {
 
 const TWO = { plans: ["free"], price: { input: "1", output: "10" }, context_tokens: 200000 };
 
-/** Demands the one proper end of a failed stream, and that nothing reads as success. */
+/** Asserts the single proper end of a failed stream, and that nothing reads as success. */
 function assertFailedEnd(protocol: Protocol, text: string): void {
   const frames = framesOf(text).filter((frame) => frame.data !== "");
   const last = frames.at(-1);
@@ -98,7 +98,7 @@ for (const protocol of PROTOCOL_LIST) {
     });
   }
 
-  test(`${protocol}: what follows the terminal event is nobody's`, async () => {
+  test(`${protocol}: events after the terminal event are dropped`, async () => {
     const account = await here.account();
     const reply = await ask(here, protocol, account.key, { stream: true });
     const good = await reply.text();
@@ -124,12 +124,12 @@ for (const protocol of PROTOCOL_LIST) {
   ] as const satisfies readonly [string, Fault][]) {
     for (const stream of [true, false]) {
       const how = stream ? "streamed" : "whole";
-      test(`${protocol}, ${how}: ${name} first is answered by the other upstream, or is an HTTP error`, async () => {
+      test(`${protocol}, ${how}: if the first upstream answers with ${name}, the other one answers, or the client gets an HTTP error`, async () => {
         const account = await here.account();
         here.simulator.program({ fault }, { times: Infinity });
         const asked = second.count;
         const saved = await ask(here, protocol, account.key, { model: `${protocol}-two`, stream });
-        // An error event exists in streams only; the whole reply of the simulation is then a good one.
+        // An error event exists in streams only; the simulator's whole reply is then a good one.
         const strikes = stream || !("errorEventAfter" in fault);
         assert.equal(saved.status, 200);
         await saved.text();

@@ -1,6 +1,6 @@
 /**
- * A clock that stands still until a test moves it. Only waits of a few milliseconds, such as the journal's for
- * company before it syncs, pass by themselves: nothing would ever become durable otherwise.
+ * A clock that does not move until a test moves it. Only waits of a few milliseconds pass by themselves, such as the
+ * one in which the journal collects records before it syncs: otherwise nothing would ever become durable.
  */
 import { type Clock, systemClock } from "../../../../src/values/time.ts";
 
@@ -33,12 +33,12 @@ export class HandClock implements Clock {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Resolves once somebody has asked for a timer of exactly so long. */
+  /** Resolves when the code under test has set a timer of exactly this length. */
   timerOf(ms: number): Promise<void> {
     return this.#askedFor(ms).promise;
   }
 
-  /** Resolves once somebody asks for one again. */
+  /** Resolves when such a timer is set again. */
   nextTimerOf(ms: number): Promise<void> {
     this.#asked.delete(ms);
     return this.timerOf(ms);
@@ -50,7 +50,7 @@ export class HandClock implements Clock {
     return asked;
   }
 
-  /** Lets time pass, and what falls due in it happen in order. */
+  /** Advances the time; timers that become due run in order. */
   advance(ms: number): void {
     const endMs = this.#nowMs + ms;
     for (;;) {

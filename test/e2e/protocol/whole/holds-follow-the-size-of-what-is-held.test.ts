@@ -1,8 +1,8 @@
 /**
- * ARCHITECTURE.md promise 1 for what is not text: a hold covers what an image or a file costs by its bytes, pages or
- * pixels, so that requests which run at once cannot spend together what none of them has. Before, a file of any size
- * was held at 3,000 tokens: of twelve requests with one PDF of 250,000 tokens each, on a balance of 0.20 USD, ten ran,
- * the account paid 0.20 and the operator 7.30.
+ * ARCHITECTURE.md promise 1 for content other than text: a hold covers what an image or a file costs by its bytes,
+ * pages or pixels, so that concurrent requests cannot together spend more than the account has. Before, a file of any
+ * size was held at 3,000 tokens: of twelve requests with one PDF of 250,000 tokens each, on a balance of 0.20 USD, ten
+ * ran; the account paid 0.20 and the operator 7.30.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -42,7 +42,7 @@ before(async () => {
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
-/** 250,000 tokens: on 55 pages, on one page, and hidden as most programs hide it. */
+/** 250,000 tokens: on 55 pages, on one page, and compressed in the way most programs do it. */
 const BOOK = "the quick brown fox jumps over the lazy dog ".repeat(17_046);
 const PDFS = {
   "55 pages": pdf({ pages: 55 }),
@@ -71,7 +71,7 @@ interface Outcome {
   readonly absorbed: number;
 }
 
-/** Twelve requests at once, each of which costs 250,000 tokens of input and a few of output. */
+/** Twelve concurrent requests, each of which costs 250,000 tokens of input and a few of output. */
 async function twelve(protocol: Protocol, account: TestAccount, fields: Fields): Promise<Outcome> {
   here.simulator.program({ text: "ok", usage: { input: 250_000, output: 20 } }, { times: 12 });
   const replies = await Promise.all(Array.from({ length: 12 }, () => ask(here, protocol, account.key, fields)));
@@ -94,7 +94,7 @@ for (const protocol of PROTOCOL_LIST) {
   for (const [name, data] of Object.entries(PDFS)) {
     const fields = { ...withFile(protocol, data.toString("base64")), model: `${protocol}-files` };
 
-    test(`${protocol}, ${name}: on 0.20 USD none of twelve runs, and nobody pays for any`, async () => {
+    test(`${protocol}, ${name}: on 0.20 USD none of twelve runs, and nothing is charged or absorbed`, async () => {
       const account = await here.account({ usd: "0.20" });
       assert.deepEqual(await twelve(protocol, account, fields), { ran: 0, charged: 0, absorbed: 0 });
     });
@@ -108,7 +108,7 @@ for (const protocol of PROTOCOL_LIST) {
   }
 }
 
-test("an operator's figure is a figure, whatever it costs: with 3,000 tokens a file, ten of twelve run", async () => {
+test("an operator's limit of 3,000 tokens per file is used as it is: ten of twelve run", async () => {
   const account = await here.account({ usd: "0.20" });
   const fields = { ...withFile("chat", PDFS["55 pages"].toString("base64")), model: "chat-figure", max_tokens: 500 };
   const { ran, charged, absorbed } = await twelve("chat", account, fields);
@@ -116,7 +116,7 @@ test("an operator's figure is a figure, whatever it costs: with 3,000 tokens a f
   assert.ok(Math.abs(charged - 0.2) < 1e-9 && absorbed > 7.2, `${charged} ${absorbed}`);
 });
 
-/** What a request is held for, in tokens of input, by the charge of a request that hardly costs anything. */
+/** The hold of a request, in tokens of input, from the memo of a request that costs almost nothing. */
 async function heldTokens(protocol: Protocol, fields: Fields): Promise<number> {
   const account = await here.account({ usd: "100" });
   here.simulator.program({ text: "ok", usage: { input: 10, output: 2 } });
@@ -128,7 +128,7 @@ async function heldTokens(protocol: Protocol, fields: Fields): Promise<number> {
   return Number((hold - 400n * 15_000n) / 3_000n);
 }
 
-test("a screenshot, an address and a file behind an address are held by what they can cost", async () => {
+test("a screenshot, a URL and a file behind a URL are held at what they can cost", async () => {
   const png = Buffer.alloc(400_000, 1);
   png.write("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", 0, "latin1");
   png.writeUInt32BE(2_560, 16);

@@ -1,6 +1,6 @@
 /**
- * Calls of hosted tools: paid for by who offered the tool, up to a maximum of each; what a server counts beyond that,
- * or unasked, costs no client anything and leaves no hold.
+ * Calls of hosted tools are charged to the client that offered the tool, up to a maximum per tool. What a server counts
+ * above that, or without an offer, costs no client anything and leaves no hold.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -67,7 +67,7 @@ const OFFER: Readonly<Record<Protocol, Fields>> = {
   responses: { tools: [{ type: "web_search" }] },
 };
 
-/** A whole reply whose server has searched so often. */
+/** A whole reply whose server has made this many searches. */
 function replyWith(protocol: Protocol, searches: number): object {
   if (protocol === "chat") {
     const choices = [{ index: 0, message: { role: "assistant", content: "found" }, finish_reason: "stop" }];
@@ -92,7 +92,7 @@ async function metric(name: string): Promise<string[]> {
 }
 
 for (const model of ["responses-1", "searching"]) {
-  test(`chat to responses: a search costs what it costs, by either of its names (${model})`, async () => {
+  test(`chat to responses: a search is charged at its price, by either of its names (${model})`, async () => {
     const account = await here.account({ usd: "1" });
     here.simulator.program({ body: replyWith("responses", 4) });
     await (await ask(here, "chat", account.key, { model, ...OFFER.chat })).text();
@@ -104,7 +104,7 @@ for (const model of ["responses-1", "searching"]) {
   });
 }
 
-test("chat to responses: a search that has a price per request costs that", async () => {
+test("chat to responses: a search with a price per request is charged that price", async () => {
   const account = await here.account({ usd: "1" });
   here.simulator.program({ body: replyWith("responses", 0) });
   await (await ask(here, "chat", account.key, { model: "by-request", ...OFFER.chat })).text();
@@ -115,7 +115,7 @@ test("chat to responses: a search that has a price per request costs that", asyn
 });
 
 for (const protocol of ["chat", "messages", "responses"] as const) {
-  test(`${protocol}: calls of a tool that the request offers cost what they cost`, async () => {
+  test(`${protocol}: calls of a tool that the request offers are charged at their price`, async () => {
     const account = await here.account({ usd: "1" });
     here.simulator.program({ body: replyWith(protocol, 4) });
     await (await ask(here, protocol, account.key, OFFER[protocol])).text();
@@ -126,7 +126,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
     assert.deepEqual(more, []);
   });
 
-  test(`${protocol}: above the maximum the client pays the maximum, and the rest is named`, async () => {
+  test(`${protocol}: above the maximum the client is charged the maximum, and the rest is absorbed and named`, async () => {
     const account = await here.account({ usd: "1" });
     here.simulator.program({ body: replyWith(protocol, 500) });
     await (await ask(here, protocol, account.key, OFFER[protocol])).text();
@@ -145,7 +145,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
     [500, 500n],
     [900_000_000, 10_000n],
   ] as const) {
-    test(`${protocol}: ${searches} searches that nobody asked for cost the client nothing, and nothing is left held`, async () => {
+    test(`${protocol}: ${searches} searches that the request did not offer cost the client nothing, and no hold is left`, async () => {
       const account = await here.account({ usd: "1" });
       here.simulator.program({ body: replyWith(protocol, searches) });
       const reply = await ask(here, protocol, account.key);
@@ -162,8 +162,8 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
   }
 }
 
-test("the calls that a hold covers are held for, the rest comes from free funds and then from nobody", async () => {
-  // 400 output tokens at 10 USD and three searches, and half a dollar cent beside it.
+test("calls within the hold are charged from it, the rest from free funds, and what is left is absorbed", async () => {
+  // 400 output tokens at 10 USD and three searches, and half a cent in addition.
   const account = await here.account({ usd: "0.04" });
   here.simulator.program({ body: replyWith("messages", 20) });
   await (await ask(here, "messages", account.key, OFFER.messages)).text();
@@ -179,7 +179,7 @@ test("the calls that a hold covers are held for, the rest comes from free funds 
   assert.equal((await here.store.getAccount(account.tag))?.balance, 0n);
 });
 
-test("streamed: searches among a response's items are counted where the last event leaves them out", async () => {
+test("streamed: searches among a response's items are counted if the last event leaves them out", async () => {
   const account = await here.account({ usd: "1" });
   const response = { id: "r", object: "response", status: "in_progress", output: [] };
   const search = (id: string, type: string) => ({ type: "web_search_call", id, status: "completed", action: { type } });
@@ -213,7 +213,7 @@ test("chat: sources without a count are one search", async () => {
   assert.equal(line?.amount, TOKENS + SEARCH);
 });
 
-test("a container is paid for once, however often it is called", async () => {
+test("a container is charged once, however often it is called", async () => {
   const account = await here.account({ usd: "1" });
   const body = replyWith("responses", 0) as { output: object[]; usage: object };
   const run = (id: string, container_id: string) => ({ type: "code_interpreter_call", id, container_id });
@@ -242,15 +242,15 @@ test("the metric names model, upstream and reason", async () => {
 });
 
 for (const stream of [false, true]) {
-  test(`messages, stream ${stream}: searches that a message shows are counted where its usage leaves them out`, async () => {
+  test(`messages, stream ${stream}: searches that a message shows are counted if its usage leaves them out`, async () => {
     const account = await here.account({ usd: "1" });
     const call = (id: string) => ({ type: "server_tool_use", id, name: "web_search", input: { query: "q" } });
     const found = (tool_use_id: string, content: unknown) => ({ type: "web_search_tool_result", tool_use_id, content });
     const failed = { type: "web_search_tool_result_error", error_code: "unavailable" };
-    // What a server runs beside what was asked for, as newer searches do, is not the client's.
+    // Tools that a server runs in addition to those offered, as newer searches do, are not charged to the client.
     const unasked = { ...call("d"), name: "code_execution" };
     const done = [call("a"), found("a", []), call("b"), found("b", []), call("c"), found("c", failed)];
-    // The last one runs on in the message that takes the turn up again, which counts it.
+    // The last search continues in the message that resumes the turn, which counts it.
     const content = [...done, unasked, { ...found("d", []), type: "code_execution_tool_result" }, call("e")];
     const message = { id: "m", type: "message", role: "assistant", model: "m", content, stop_reason: "pause_turn" };
     const usage = { input_tokens: 400, output_tokens: 50 };

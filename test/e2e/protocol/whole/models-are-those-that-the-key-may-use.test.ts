@@ -1,4 +1,4 @@
-/** `GET /v1/models`: both shapes, filtered by the key's group and plans, paged as the SDKs page. */
+/** `GET /v1/models`: both forms, filtered by the key's group and plans, paged as the SDKs page. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
@@ -29,16 +29,16 @@ const pageOf = async (path: string, account: TestAccount) =>
 const idsOf = async (account: TestAccount) =>
   ((await (await get("/v1/models", account)).json()) as Page).data.map(({ id }) => id).sort();
 
-test("the list holds what group and plan both allow", async () => {
+test("the list has the models that both group and plan allow", async () => {
   assert.deepEqual(await idsOf(await here.account()), [...FREE].sort());
   assert.deepEqual(await idsOf(await here.account({ plan: "pro" })), [...FREE, "pro-only"].sort());
   assert.deepEqual(await idsOf(await here.account({ group: "double-money" })), ["chat-1", "chat-alias"]);
   assert.deepEqual(await idsOf(await here.account({ usd: "0" })), [...FREE].sort(), "funds do not matter here");
-  // What would be usable with a running card is listed, too.
+  // What would be usable with a running card is listed too.
   assert.deepEqual(await idsOf(await here.account({ group: "cards" })), [...FREE].sort());
 });
 
-test("a key's new group counts from the next list on, a revoked key sees nothing", async () => {
+test("a key's new group applies from the next list on, and a revoked key gets no list", async () => {
   const account = await here.account();
   await here.store.changeKey(account.tag, account.keyId, { group: "double-money" });
   assert.deepEqual(await idsOf(account), ["chat-1", "chat-alias"]);
@@ -47,7 +47,7 @@ test("a key's new group counts from the next list on, a revoked key sees nothing
   assert.deepEqual([reply.status, (await errorOf(reply)).cause], [401, "revoked_key"]);
 });
 
-test("each SDK's shape is told by its version header", async () => {
+test("each SDK's form is recognized by its version header", async () => {
   const account = await here.account();
   const openai = (await (await get("/v1/models", account)).json()) as { object: string } & Page;
   assert.equal(openai.object, "list");
@@ -57,7 +57,7 @@ test("each SDK's shape is told by its version header", async () => {
   for (const model of page.data) assert.equal(model.type, "model");
 });
 
-test("pages follow one another in both directions, whatever is asked for", async () => {
+test("pages follow one another in both directions, whatever is requested", async () => {
   const account = await here.account();
   const all = (await pageOf("/v1/models", account)).data.map(({ id }) => id);
   const seen: string[] = [];
@@ -80,7 +80,7 @@ test("pages follow one another in both directions, whatever is asked for", async
   }
 });
 
-test("one model is shown in both shapes; one that the key may not use is 404", async () => {
+test("one model is shown in both forms; one that the key may not use is 404", async () => {
   const account = await here.account();
   const openai = (await (await get("/v1/models/chat-1", account)).json()) as { id: string; object: string };
   assert.deepEqual([openai.id, openai.object], ["chat-1", "model"]);

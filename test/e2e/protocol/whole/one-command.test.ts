@@ -1,4 +1,4 @@
-/** The first minute: one command in an empty folder, its `curl` line run as printed, and how it stops. */
+/** The first minute of a newcomer: one command in an empty folder, its `curl` line run as printed, and how it stops. */
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,10 +11,13 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const MAIN = fileURLToPath(new URL("../../../../src/main.ts", import.meta.url));
-/** Any free ports, so that a gateway on this machine is not in the way. */
+/** Any free ports, so that a gateway on this machine does not interfere. */
 const PORTS = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
 
-/** The environment without the settings of whoever runs the tests: an exported TOLLGATE_DATA is another gateway's. */
+/**
+ * The environment without the settings of the person who runs the tests: an exported TOLLGATE_DATA would be another
+ * gateway's.
+ */
 const INHERITED = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("TOLLGATE_")));
 
 /** What the example configuration takes from the environment. */
@@ -83,7 +86,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
       assert.match(page.stdout, /^HTTP\/1\.1 200 [\s\S]*<div id="app">/m, name);
     }
     const invitation = /npx --no-install tollgate (account invite [^`]+)/.exec(demo.printed)?.[1] ?? "";
-    // As it is printed: the ports are not the usual ones.
+    // Run as printed: the ports are not the usual ones.
     const invited = await run(process.execPath, [MAIN, ...invitation.split(" ")], {
       cwd: dir,
       env: INHERITED,
@@ -101,7 +104,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     assert.ok(!demo.printed.includes(key) && !/sk-[0-9A-Za-z]{48}/.test(demo.printed), "shown only once");
     const another = /^ *npx --no-install tollgate (key create .*)$/m.exec(demo.printed)?.[1] ?? "";
     assert.ok(another, demo.printed);
-    // Left by another program that ran here; without a configuration it is the demonstration that runs.
+    // A file left by another program that ran here; without a configuration the demonstration runs.
     writeFileSync(join(dir, "data", "admin-token"), "of-another-gateway\n");
     const made = await run(process.execPath, [MAIN, ...another.split(" ")], {
       cwd: dir,
@@ -122,7 +125,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
   }
 });
 
-test("check says what is good and what is wrong, with line and key", async () => {
+test("check says what is valid and what is wrong, with line and key", async () => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-check-"));
   try {
     const check = (...args: string[]) =>

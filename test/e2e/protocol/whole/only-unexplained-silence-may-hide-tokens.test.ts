@@ -1,4 +1,7 @@
-/** Which time a model may have thought in: time without output, less a second each, while the stream was read. */
+/**
+ * The time in which a model may have thought: time without output while the stream was read, minus one second per
+ * silence.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AttemptCounts } from "../../../../src/convert/exchange.ts";
@@ -10,7 +13,7 @@ function counts(deltas: number, output?: number): AttemptCounts {
   return { usage, final: false, produced: { bytes: deltas, tokens: deltas, deltas } };
 }
 
-test("each silence counts from its second second on, from the request itself", () => {
+test("each silence counts from its second second on, starting with the request itself", () => {
   const silence = new Silence(1_000);
   assert.equal(silence.ms(2_000), 0);
   assert.equal(silence.ms(5_000), 3_000);
@@ -20,13 +23,13 @@ test("each silence counts from its second second on, from the request itself", (
   assert.equal(silence.ms(8_900), 5_000);
 });
 
-test("an event without output ends no silence", () => {
+test("an event without output does not end a silence", () => {
   const silence = new Silence(0);
   silence.saw(counts(0), 4_000);
   assert.equal(silence.ms(6_000), 5_000);
 });
 
-test("a count that has grown holds what was hidden before it", () => {
+test("a count that has grown covers what was hidden before it", () => {
   const silence = new Silence(0);
   silence.saw(counts(0, 700), 9_000);
   assert.equal(silence.ms(9_000), 0);
@@ -34,7 +37,7 @@ test("a count that has grown holds what was hidden before it", () => {
   assert.equal(silence.ms(12_000), 2_000);
 });
 
-test("while nobody reads nothing is silent: the output waits unseen", () => {
+test("time in which the client does not read is no silence: output may be waiting", () => {
   const silence = new Silence(0);
   silence.holdBack(true, 3_000);
   assert.equal(silence.ms(60_000), 2_000);
@@ -43,7 +46,7 @@ test("while nobody reads nothing is silent: the output waits unseen", () => {
   assert.equal(silence.ms(63_000), 4_000);
 });
 
-test("behind its client's end a stream is silent for nobody, and a count that comes then explains what was", () => {
+test("silence after the client's end does not count, and a count that comes then covers the silence before", () => {
   const then = { ...counts(1, 5), silentMs: 4_000 };
   assert.equal(endedSilence(then, { ...counts(3, 5), silentMs: 9_000 }).silentMs, 4_000);
   assert.equal(endedSilence(then, { ...counts(3, 6), silentMs: 9_000 }).silentMs, 0);

@@ -1,4 +1,6 @@
-/** What the tests of streams without an output limit share: a small step, exact funds, and how each protocol truncates. */
+/**
+ * Helpers of the tests of streams without an output limit: a small step, exact funds, and each protocol's truncation.
+ */
 
 import assert from "node:assert/strict";
 import type { Protocol } from "../../../../src/values/protocol.ts";
@@ -8,7 +10,7 @@ import { bodyOf, type Fields, framesOf, LIMIT_FIELD, memoOf, usageLines } from "
 
 /** Output tokens of the first hold and of each step. */
 export const STEP = 200;
-/** In nano-dollars per token: the dearest input is a cache write for an hour, at twice the price of input. */
+/** In nano-dollars per token: the most expensive input is a one-hour cache write, at twice the price of input. */
 export const PRICE = { inputHeld: 2_000n, output: 10_000n };
 
 export function smallSteps(places: ConfigPlaces): string {
@@ -22,7 +24,7 @@ export function openEnded(client: Protocol, upstream: Protocol, fields: Fields =
   return { model: `${upstream}-1`, stream: true, [LIMIT_FIELD[client]]: undefined, ...fields };
 }
 
-/** What is held for such a body with so many output tokens. */
+/** The hold of such a body with this many output tokens. */
 export function holdOf(client: Protocol, fields: Fields, output: number): bigint {
   const bytes = Buffer.byteLength(JSON.stringify(bodyOf(client, fields)));
   return BigInt(Math.ceil(bytes / 3)) * PRICE.inputHeld + BigInt(output) * PRICE.output;
@@ -36,14 +38,14 @@ export async function accountWith(here: GatewayHere, nano: bigint): Promise<Test
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/** The payloads of a stream, `[DONE]` left out. */
+/** The payloads of a stream, without `[DONE]`. */
 export function payloadsOf(text: string): Payload[] {
   return framesOf(text)
     .filter(({ data }) => data !== "" && data !== "[DONE]")
     .map(({ data }) => JSON.parse(data) as Payload);
 }
 
-/** All that the client has been given to read. */
+/** All the text that the client received. */
 export function saidIn(client: Protocol, text: string): string {
   const piece = (payload: Payload): string => {
     if (client === "chat") {
@@ -61,7 +63,7 @@ interface TextItem {
   readonly content: readonly { readonly text: string }[];
 }
 
-/** Demands the end of a stream that was cut by an output limit, in the client's protocol, with everything closed. */
+/** Asserts the end of a stream that was cut by an output limit, in the client's protocol, with everything closed. */
 export function assertTruncated(client: Protocol, text: string): void {
   const payloads = payloadsOf(text);
   if (client === "chat") {
@@ -98,7 +100,7 @@ export function assertTruncated(client: Protocol, text: string): void {
   assert.ok(response.usage.output_tokens > 0);
 }
 
-/** Demands that the one charge is for what was delivered, within a hold that was all there was. @returns its amount. */
+/** Asserts that the only charge is for what was delivered, within a hold of all the funds. @returns its amount. */
 export async function assertBilledToTheEdge(
   here: GatewayHere,
   account: TestAccount,

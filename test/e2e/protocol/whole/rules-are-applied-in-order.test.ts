@@ -1,6 +1,6 @@
 /**
- * The operator's rules in a whole gateway: what the group, the model and the upstream say together is what the model's
- * server receives, from the configuration's file to the wire.
+ * The operator's rules in a whole gateway: the model's server receives what the rules of group, model and upstream
+ * produce together, from the configuration file to the wire.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { ask, bodyOf, PROTOCOL_LIST } from "./asking.ts";
 
 const SECRET = "header-canary-0123456789";
 
-/** Rules at all three places, each saying who spoke. */
+/** Rules at all three levels, each leaving its name. */
 const GROUP = [
   { set: { user: "group", "metadata.from": "group" } },
   { default: { top_p: 0.1 } },
@@ -53,7 +53,7 @@ after(() => here.close());
 
 const SYSTEM = "From the upstream.\\n\\nBe brief.\\n\\nFrom the group.\\n\\nFrom the model.";
 
-/** The client's own system text, and the rules' around it, as each protocol writes it. */
+/** The client's own system text with the rules' text around it, as each protocol writes it. */
 const BODIES: Readonly<Record<Protocol, (system: string) => string>> = {
   chat: (system) => `"messages": [ {"role":"system","content":"${system}"},{"role":"user","content":"h\\u00e9"} ]`,
   messages: (system) => `"system" :"${system}", "messages":[{"role":"user","content":"h\\u00e9"}]`,
@@ -79,7 +79,7 @@ function headersSeen({ simulator }: GatewayHere = here): Map<string, string> {
 }
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: group, then model, then upstream; every other byte as the client wrote it`, async () => {
+  test(`${protocol}: rules of group, model and upstream apply in this order; every other byte stays as the client wrote it`, async () => {
     const { key } = await here.account();
     const raw = bodyText(protocol, "Be brief.", '{"client" :1, "kept":2}', ', "user":"client"');
     const reply = await ask(here, protocol, key, {}, { raw });
@@ -88,7 +88,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.equal(here.simulator.requests.at(-1)?.body.toString(), expected);
   });
 
-  test(`${protocol}: headers of all three places, the upstream's own last`, async () => {
+  test(`${protocol}: headers of all three levels are sent, and the upstream's own win`, async () => {
     const { key } = await here.account();
     const reply = await ask(here, protocol, key, {}, { headers: { "anthropic-beta": "b-1", "x-team": "client" } });
     const text = await reply.text();
@@ -105,7 +105,7 @@ for (const protocol of PROTOCOL_LIST) {
   });
 }
 
-test("keys of another group, and other models, have only the rules that are theirs", async () => {
+test("keys of another group, and other models, get only their own rules", async () => {
   const { key } = await here.account({ group: "limited-money" });
   assert.equal((await ask(here, "chat", key, { model: "chat-alias" })).status, 200);
   const json = jsonSeen(here);
@@ -117,7 +117,7 @@ test("keys of another group, and other models, have only the rules that are thei
   assert.equal(headersSeen().has("x-secret"), false);
 });
 
-test("a stream has them too, and what we splice ourselves stays", async () => {
+test("a stream gets the rules too, and the gateway's own splices stay", async () => {
   const { key } = await here.account();
   const reply = await ask(here, "chat", key, { stream: true });
   assert.match(await reply.text(), /data: \[DONE\]/);
@@ -126,7 +126,7 @@ test("a stream has them too, and what we splice ourselves stays", async () => {
   assert.equal(json.user, "upstream");
 });
 
-test("a secret of a header is in no log line and in nothing that prints settings", async () => {
+test("a secret in a header rule appears in no log line and not when settings are printed", async () => {
   assert.ok(!JSON.stringify(here.log).includes(SECRET));
   const group = here.settings.catalog.groups.get("money");
   assert.ok(JSON.stringify(group?.rules).includes("x-secret"));

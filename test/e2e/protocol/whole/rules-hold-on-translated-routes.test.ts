@@ -1,4 +1,7 @@
-/** Rules speak the upstream's protocol, whoever asks: on a translated route they work on what the translation gave. */
+/**
+ * Rules are written for the upstream's protocol, whatever the client's: on a translated route they apply to the
+ * translated body.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
@@ -46,7 +49,7 @@ const FOUND: Readonly<Record<(typeof PROTOCOL_LIST)[number], (json: Seen) => voi
 
 for (const client of PROTOCOL_LIST) {
   for (const upstream of PROTOCOL_LIST) {
-    test(`${client} client, ${upstream} upstream`, async () => {
+    test(`${client} client, ${upstream} upstream: rules apply to the translated body`, async () => {
       const { key } = await here.account();
       const fields = { ...bodyOf(client), model: `${upstream}-1`, temperature: 0.5 };
       const reply = await ask(here, client, key, fields);
@@ -57,7 +60,7 @@ for (const client of PROTOCOL_LIST) {
   }
 }
 
-test("the attribution line is gone on a route that is not translated", async () => {
+test("the attribution line is removed on a route that is not translated", async () => {
   const { key } = await here.account();
   const line = { type: "text", text: "x-anthropic-billing-header: cc_version=2.1; cch=ab12;" };
   const own = { type: "text", text: "You are X", cache_control: { type: "ephemeral" } };

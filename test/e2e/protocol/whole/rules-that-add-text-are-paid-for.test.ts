@@ -1,6 +1,6 @@
 /**
- * What rules add to a request is in its hold, and in the bill when the upstream counts nothing (ARCHITECTURE.md
- * promises 1 and 3).
+ * Text that rules add to a request is part of its hold, and of the charge if the upstream counts nothing
+ * (ARCHITECTURE.md promises 1 and 3).
  */
 
 import assert from "node:assert/strict";
@@ -53,7 +53,7 @@ function quoteOf(settings = here.settings): Quote {
   return quote;
 }
 
-test("the hold of the group whose rule it is covers the text, the others' holds do not", () => {
+test("the hold of the rule's group covers the added text, the holds of other groups do not", () => {
   const {
     groups,
     terms: { inputTokens },
@@ -66,7 +66,7 @@ test("the hold of the group whose rule it is covers the text, the others' holds 
   assert.ok(own.holdMin > other.holdMin && own.holdFull > other.holdFull);
 });
 
-test("an upstream that counts nothing is billed by what was sent, text included", async () => {
+test("if the upstream counts nothing, the charge is for what was sent, including the added text", async () => {
   const estimates: number[] = [];
   for (const group of ["money", "limited-money"]) {
     here.simulator.program({ noUsage: true });
@@ -83,7 +83,7 @@ test("an upstream that counts nothing is billed by what was sent, text included"
   assert.ok(own - other >= TEXT.length / 4, `${own} and ${other}`);
 });
 
-test("funds that cover the request but not the text are refused, not overdrawn", async () => {
+test("if the funds cover the request but not the added text, it is refused", async () => {
   // A cent buys 10,000 input tokens; the text is 1,000 of them, and the rest of the request about 30.
   const poor = { usd: "0.0005" };
   const refused = await ask(here, "chat", (await here.account(poor)).key, { max_tokens: 16 });

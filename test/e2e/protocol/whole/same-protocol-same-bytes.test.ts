@@ -1,4 +1,7 @@
-/** ARCHITECTURE.md promise 6: same protocol, same bytes, but for the splices that a rule names. */
+/**
+ * ARCHITECTURE.md promise 6: between client and upstream of the same protocol the bytes are unchanged, except for the
+ * documented splices.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
@@ -9,7 +12,9 @@ before(async () => {
 });
 after(() => here.close());
 
-/** Odd but legal: spacing, key order, a number that JSON.parse would change, escapes, data under a name of its own. */
+/**
+ * Unusual but legal: spacing, key order, a number that JSON.parse would change, escapes, data under an unknown name.
+ */
 const ODD = `"seed" : 9007199254740993,\t"metadata": {"b":1, "a":-0, "u":"\\ud83d\\ude00"}`;
 
 const REQUESTS = {
@@ -43,7 +48,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
     assert.equal(text, await direct(PATHS[protocol], REQUESTS[protocol]));
   });
 
-  test(`${protocol}: a renamed model is spliced on the way up and back, and nothing else is touched`, async () => {
+  test(`${protocol}: a renamed model is spliced in request and reply, and nothing else is changed`, async () => {
     const { key } = await here.account();
     const aliased = REQUESTS[protocol].replace(/"(chat|messages|responses)-1"/, '"$1-alias"');
     const upstream = REQUESTS[protocol].replace(/"(chat|messages|responses)-1"/, '"$1-1-2026-08"');
@@ -54,13 +59,13 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
       const text = await reply.text();
       assert.equal(here.simulator.requests.at(-1)?.body.toString(), streamed(upstream));
       const expected = await direct(PATHS[protocol], streamed(upstream));
-      // The simulation speaks of its model in its text too; only the model member is the gateway's to change.
+      // The simulator mentions its model in its text too; only the model member may be changed.
       assert.equal(text, expected.replaceAll(`"model":"${protocol}-1-2026-08"`, `"model":"${protocol}-alias"`));
       assert.notEqual(text, expected);
     }
   });
 
-  test(`${protocol}: a stream passes byte for byte, whatever its line ends`, async () => {
+  test(`${protocol}: a stream passes byte for byte, whatever its line endings`, async () => {
     const { key } = await here.account();
     const body = REQUESTS[protocol].replace(/\}$/, ', "stream":true, "stream_options":{"include_usage":true}}');
     for (const lineEnd of ["\n", "\r\n"] as const) {
@@ -71,7 +76,7 @@ for (const protocol of ["chat", "messages", "responses"] as const) {
   });
 }
 
-test("chat: usage is asked of the upstream, and the chunk that nobody asked for is taken out again", async () => {
+test("chat: usage is requested from the upstream, and the chunk is removed if the client did not ask for it", async () => {
   const { key, tag } = await here.account();
   const body = REQUESTS.chat.replace(/\}$/, ', "stream":true}');
   const text = await (await post(PATHS.chat, key, body)).text();
@@ -85,7 +90,7 @@ test("chat: usage is asked of the upstream, and the chunk that nobody asked for 
   assert.equal(JSON.parse(line?.memo ?? "{}").counted, "upstream");
 });
 
-test("responses: store is spliced to false unless the client said so itself", async () => {
+test("responses: store is spliced to false unless the client set it", async () => {
   const { key } = await here.account();
   const body = REQUESTS.responses.replace('"store":false', '"store": true');
   assert.equal((await post(PATHS.responses, key, body)).status, 200);

@@ -1,5 +1,6 @@
 /**
- * ARCHITECTURE.md promise 8: ten seconds of silence after the first event bring a heartbeat in the protocol's own form.
+ * ARCHITECTURE.md promise 8: after each ten seconds of silence after the first event the client gets a heartbeat in its
+ * protocol's own form.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,13 +9,16 @@ import { ask, assertAtRest, framesOf, PROTOCOL_LIST } from "./asking.ts";
 import { HandClock } from "./hand-clock.ts";
 
 const HEARTBEAT_MS = 10_000;
-/** The silence may have been thought: for so long the upstream is read on for its count when the client leaves. */
+/**
+ * Hidden thinking may have happened in the silence: for this long the upstream is read for its count after the client
+ * disconnects.
+ */
 const CLIENT_GONE_GRACE_MS = 10_000;
-/** How often a stream that is read on is looked at. */
+/** How often the gateway checks a stream that it keeps reading. */
 const READ_ON_LOOK_MS = 250;
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: one heartbeat for each ten seconds, none earlier, never only a comment`, async () => {
+  test(`${protocol}: one heartbeat every ten seconds, none earlier, never only a comment`, async () => {
     const clock = new HandClock();
     const here = await startGatewayHere({ clock });
     try {
@@ -65,7 +69,7 @@ for (const protocol of PROTOCOL_LIST) {
     }
   });
 
-  test(`${protocol}: an upstream that stays silent is given up, and the stream ends as failed`, async () => {
+  test(`${protocol}: if the upstream stays silent, the attempt ends, and the stream ends as failed`, async () => {
     const clock = new HandClock();
     const here = await startGatewayHere({ clock });
     try {
@@ -75,7 +79,7 @@ for (const protocol of PROTOCOL_LIST) {
       const reader = reply.body?.getReader();
       let text = "";
       while (!text.includes("some words")) text += Buffer.from((await reader?.read())?.value ?? []).toString();
-      // The default of `timeouts.idle` is 120 s; meanwhile there are heartbeats.
+      // The default of `timeouts.idle` is 120 s; heartbeats are sent until then.
       clock.advance(130_000);
       for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) {
         text += Buffer.from(piece.value).toString();
@@ -87,7 +91,7 @@ for (const protocol of PROTOCOL_LIST) {
     }
   });
 
-  test(`${protocol}: before its head the upstream has its time, then the answer is an HTTP error`, async () => {
+  test(`${protocol}: if no headers come in time, the answer is an HTTP error`, async () => {
     const clock = new HandClock();
     const here = await startGatewayHere({ clock });
     try {

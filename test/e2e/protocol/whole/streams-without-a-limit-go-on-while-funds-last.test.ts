@@ -1,5 +1,5 @@
 /**
- * ARCHITECTURE.md promise 1: the hold of a stream without an output limit grows with it, and the stream ends where the
+ * ARCHITECTURE.md promise 1: the hold of a stream without an output limit grows with it, and the stream ends when the
  * funds do.
  */
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ before(async () => {
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
-/** Far more than any of the funds below pay for. */
+/** Far more than any of the funds below cover. */
 const ENDLESS = "word ".repeat(100_000);
 const CLIENTS = ["chat", "responses"] as const;
 
@@ -47,7 +47,7 @@ for (const client of CLIENTS) {
     const name = `${client} on ${upstream}`;
     const fields = openEnded(client, upstream);
 
-    test(`${name}: on enough money the hold grows step by step, and the bill is the upstream's count`, async () => {
+    test(`${name}: with enough funds the hold grows step by step, and the charge is the upstream's count`, async () => {
       const account = await here.account();
       const text = "word ".repeat(1_600);
       here.simulator.program({ text, deltaChars: 200, pace: { betweenMs: 2 } });
@@ -64,12 +64,12 @@ for (const client of CLIENTS) {
       assert.ok(Number(await extensionsOf(reply)) >= 3);
     });
 
-    test(`${name}: on money for part of it the stream ends as truncated at the last nano-dollar`, async () => {
+    test(`${name}: with funds for a part of it the stream ends as truncated at the last nano-dollar`, async () => {
       const funds = holdOf(client, fields, 3 * STEP + 50);
       const account = await accountWith(here, funds);
       here.simulator.program({ text: ENDLESS, ignoreLimit: true, deltaChars: 40, pace: { betweenMs: 1 } });
       const reply = await ask(here, client, account.key, fields);
-      // The upstream was asked for no more than all the money pays for: what it thinks unseen is within it, too.
+      // The limit sent upstream was no more than all the funds cover, so it includes hidden reasoning.
       assert.equal(limitSent(), 3 * STEP + 50);
       assert.match(reply.headers.get("x-tollgate-clamped") ?? "", new RegExp(`_tokens=${3 * STEP + 50}$`));
       const text = await reply.text();
@@ -81,11 +81,11 @@ for (const client of CLIENTS) {
       assert.equal(ended.stream_end, "brake");
     });
 
-    test(`${name}: what is sent for a limit is all that the model can give and the context has room for`, async () => {
+    test(`${name}: the limit sent is the model's maximum, or what is left of the context`, async () => {
       const account = await here.account();
       await (await ask(here, client, account.key, fields)).text();
       assert.equal(limitSent(), 32_000);
-      // 200,000 tokens of context less 540,000 bytes at three bytes a token.
+      // 200,000 tokens of context minus 540,000 bytes at three bytes per token.
       const long = "x".repeat(540_000);
       const content = client === "chat" ? { messages: [{ role: "user", content: long }] } : { input: long };
       await (await ask(here, client, account.key, { ...fields, ...content })).text();
@@ -96,7 +96,7 @@ for (const client of CLIENTS) {
   }
 }
 
-test("the client that asks for usage is told what it is billed for", async () => {
+test("a client that asks for usage gets the usage that is charged", async () => {
   const fields = openEnded("chat", "chat", { stream_options: { include_usage: true } });
   const account = await accountWith(here, holdOf("chat", fields, 2 * STEP));
   here.simulator.program({ text: ENDLESS, ignoreLimit: true, deltaChars: 40 });
@@ -108,7 +108,7 @@ test("the client that asks for usage is told what it is billed for", async () =>
   assert.deepEqual([usage.usage.prompt_tokens, usage.usage.completion_tokens], [memo.input, memo.output]);
 });
 
-test("several choices end each, and are held each", async () => {
+test("each of several choices is held, and gets its own end", async () => {
   const fields = openEnded("chat", "chat", { n: 3 });
   const account = await accountWith(here, holdOf("chat", fields, 3 * 2 * STEP));
   here.simulator.program({ text: ENDLESS, ignoreLimit: true, deltaChars: 40 });
@@ -119,7 +119,7 @@ test("several choices end each, and are held each", async () => {
   assert.equal((await here.store.getAccount(account.tag))?.balance, 0n);
 });
 
-test("a call that is cut in the middle is ended too, passed through and translated", async () => {
+test("a tool call that is cut in the middle is closed too, passed through and translated", async () => {
   for (const upstream of PROTOCOL_LIST) {
     const tools = [{ type: "function", name: "write", parameters: { type: "object" } }];
     const fields = openEnded("responses", upstream, { tools });
@@ -144,7 +144,7 @@ test("a call that is cut in the middle is ended too, passed through and translat
   }
 });
 
-test("a limit of the client's own is held whole: nothing is asked, nothing is cut here", async () => {
+test("a client's own limit is held completely: no extension is requested and the gateway does not cut", async () => {
   for (const client of PROTOCOL_LIST) {
     const account = await here.account();
     here.simulator.program({ text: "word ".repeat(1_600), ignoreLimit: true, deltaChars: 100 });
@@ -156,7 +156,7 @@ test("a limit of the client's own is held whole: nothing is asked, nothing is cu
   }
 });
 
-test("a lowered limit stays: funds that come meanwhile are the next request's", async () => {
+test("a lowered limit stays: funds added in the meantime are for the next request", async () => {
   const fields = openEnded("chat", "chat");
   const account = await accountWith(here, holdOf("chat", fields, STEP) - 1n);
   here.simulator.program({ text: ENDLESS, ignoreLimit: true, deltaChars: 40, fault: { endAfterEvents: 100 } });
@@ -169,7 +169,7 @@ test("a lowered limit stays: funds that come meanwhile are the next request's", 
   assert.equal(limitSent(), STEP - 1);
 });
 
-test("a top-up counts for the step that is asked for after it", async () => {
+test("a top-up counts for the next step that is requested", async () => {
   const fields = openEnded("chat", "chat");
   const account = await accountWith(here, holdOf("chat", fields, STEP));
   const text = "word ".repeat(800);
@@ -192,7 +192,7 @@ const card = (tag: string, quota: bigint | undefined) => ({
   reference: "test",
 });
 
-test("a card pays up to its quota, and the balance is left alone", async () => {
+test("a card pays up to its quota, and the balance is not used", async () => {
   const fields = openEnded("chat", "chat");
   const account = await here.account({ group: "cards", usd: "5" });
   const quota = holdOf("chat", fields, 3 * STEP);
@@ -205,7 +205,7 @@ test("a card pays up to its quota, and the balance is left alone", async () => {
   assert.equal(state?.account.balance, 5_000_000_000n);
 });
 
-test("a card without quota has nothing to extend, and the model's limit", async () => {
+test("with a card without quota nothing is extended, and the model's limit applies", async () => {
   const account = await here.account({ group: "cards", usd: "0" });
   await here.store.grant(account.tag, card(account.tag, undefined));
   const text = "word ".repeat(1_600);
@@ -216,7 +216,7 @@ test("a card without quota has nothing to extend, and the model's limit", async 
   assert.deepEqual([await extensionsOf(reply), limitSent()], [undefined, 32_000]);
 });
 
-test("the metrics tell of each ask and of the brake", async () => {
+test("the metrics count each extension and each stream that was stopped", async () => {
   const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
   assert.match(page, /tollgate_stream_ends_total\{protocol="chat",reason="brake"\} [1-9]/);
   assert.match(page, /tollgate_hold_extensions_total\{group="money",outcome="extended"\} [1-9]/);

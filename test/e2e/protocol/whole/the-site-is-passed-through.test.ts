@@ -1,4 +1,7 @@
-/** docs/failure-model.md rows H1 to H7 in short: what is not the API's is the operator's site, WebSockets included. */
+/**
+ * docs/failure-model.md rows H1 to H7 in short: paths that do not belong to the API go to the operator's site,
+ * including WebSockets.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, request as httpRequest, type IncomingMessage, type Server } from "node:http";
@@ -58,7 +61,7 @@ after(async () => {
   site.close();
 });
 
-test("a page is fetched with its query, body and cookies, and comes back with its own status and cookies", async () => {
+test("a page is requested with its query, body and cookies, and returned with its own status and cookies", async () => {
   const reply = await fetch(`${here.url}/console/login?next=%2F`, {
     method: "POST",
     headers: { cookie: "session=1", "content-type": "application/x-www-form-urlencoded" },
@@ -72,7 +75,7 @@ test("a page is fetched with its query, body and cookies, and comes back with it
   assert.equal(last?.headers.cookie, "session=1");
 });
 
-test("61, 62: what would make nginx serve a file, and hop-by-hop fields, do not come back", async () => {
+test("61, 62: headers that would make nginx serve a file, and hop-by-hop headers, are not returned", async () => {
   const reply = await fetch(`${here.url}/page`);
   assert.equal(reply.headers.get("x-accel-redirect"), null);
   assert.equal(reply.headers.get("x-secret"), null);
@@ -94,7 +97,7 @@ test("a key never reaches the site, and a POST with a key or JSON gets the built
   assert.equal(seen.at(-1)?.headers.authorization, "Bearer the-sites-own");
 });
 
-test("76: a forwarding header of a client that is not trusted does not reach the site", async () => {
+test("76: a forwarding header of an untrusted client does not reach the site", async () => {
   await fetch(`${here.url}/page`, {
     headers: { "x-forwarded-for": "6.6.6.6", "x-real-ip": "6.6.6.6", forwarded: "for=6.6.6.6" },
   });
@@ -102,7 +105,7 @@ test("76: a forwarding header of a client that is not trusted does not reach the
   assert.ok(!JSON.stringify(headers).includes("6.6.6.6"));
 });
 
-test("API paths are never the site's", async () => {
+test("API paths never go to the site", async () => {
   const before = seen.length;
   for (const path of ["/v1/nothing", "/V1/messages", "//v1/messages", "/%761/messages"]) {
     assert.equal((await fetch(here.url + path)).status, 404, path);
@@ -110,8 +113,8 @@ test("API paths are never the site's", async () => {
   assert.equal(seen.length, before);
 });
 
-test("a reply that breaks off is seen as broken", async () => {
-  // Cut only once its beginning has come through the gateway, or there would be nothing to break off.
+test("a reply that breaks off is a broken reply for the client", async () => {
+  // Cut only after its beginning has come through the gateway; otherwise there would be nothing to break off.
   const begun = Promise.withResolvers<void>();
   onSite = (_req, socket) => void begun.promise.then(() => socket.destroy());
   const reply = await fetch(`${here.url}/cut`);
@@ -119,7 +122,7 @@ test("a reply that breaks off is seen as broken", async () => {
   await assert.rejects(reply.text());
 });
 
-test("a client that leaves ends the request to the site", async () => {
+test("a client that disconnects ends the request to the site", async () => {
   const left = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
   onSite = (_req, socket) => {
@@ -134,7 +137,7 @@ test("a client that leaves ends the request to the site", async () => {
   await left.promise;
 });
 
-test("a WebSocket is passed through both ways", async () => {
+test("a WebSocket is passed through in both directions", async () => {
   const socket = connect(here.port, "127.0.0.1");
   const received: string[] = [];
   const echoed = Promise.withResolvers<void>();
@@ -152,7 +155,7 @@ test("a WebSocket is passed through both ways", async () => {
   socket.destroy();
 });
 
-test("a WebSocket on an API path is refused: 426, so that clients fall back at once", async () => {
+test("a WebSocket on an API path is refused with 426, so that clients fall back at once", async () => {
   const socket = connect(here.port, "127.0.0.1");
   socket.write("GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n");
   const [data] = (await once(socket, "data")) as [Buffer];
@@ -160,7 +163,7 @@ test("a WebSocket on an API path is refused: 426, so that clients fall back at o
   socket.destroy();
 });
 
-test("a site that is away is a 502 in words, and the API goes on", async () => {
+test("an unreachable site is a 502 with an explanation, and the API keeps working", async () => {
   const away = await startGatewayHere({ config: (places) => `${testConfig(places)}site: http://127.0.0.1:1\n` });
   const reply = await fetch(`${away.url}/page`);
   assert.equal(reply.status, 502);

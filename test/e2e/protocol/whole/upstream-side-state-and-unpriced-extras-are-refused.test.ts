@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 14: no tenant reaches another's state through the upstream's credential, and nothing unpriced
- * is bought.
+ * ARCHITECTURE.md promise 14: no account reaches another's state through the upstream's credential, and nothing without
+ * a price can be bought.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -66,7 +66,7 @@ for (const [protocol, fields, param] of CASES) {
   }
 }
 
-test("what looks alike in data is data", async () => {
+test("data that only looks like such a member is passed as data", async () => {
   const schema = { type: "object", properties: { file_id: { type: "string" }, container: { type: "string" } } };
   const call = { id: "c1", type: "function", function: { name: "f", arguments: '{"file_id":"x"}' } };
   const harmless: [Protocol, Fields][] = [

@@ -1,4 +1,7 @@
-/** Metrics and the admin API show who is passed over, who waits, what came of the last attempts. */
+/**
+ * Metrics and the admin API show which upstreams are ejected, how many requests wait, and the outcomes of recent
+ * attempts.
+ */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { runCli } from "../../../../src/cli/cli.ts";
@@ -103,14 +106,14 @@ test("a base_url without its /v1 shows in the table, and in the log once", async
   assert.match(text, /upstream's health\.window/);
 });
 
-test("who waits shows, is served in turn, and its wait is measured", async () => {
+test("a queued request shows, is served in turn, and its wait is measured", async () => {
   const account = await here.account();
   here.simulator.hold();
   const before = here.simulator.count;
   const first = ask(here, "messages", account.key);
   await here.simulator.waitFor(before + 1);
   const second = ask(here, "messages", account.key);
-  // The second one is in line once its admission is over; asking is the only way to see it from outside.
+  // The second one is queued after its admission; from outside this is visible only by polling.
   let state = await shown("up-messages");
   while (state.queued === 0) state = await shown("up-messages");
   assert.deepEqual([state.in_flight, state.max_concurrency, state.queued], [1, 1, 1]);
@@ -123,7 +126,7 @@ test("who waits shows, is served in turn, and its wait is measured", async () =>
   assert.match(page, /tollgate_queue_wait_seconds_count\{upstream="up-messages"\} 1/);
 });
 
-test("a rate limit shows with the model and the rest that was asked for", async () => {
+test("a rate limit shows with the model and the pause that the upstream requested", async () => {
   const account = await here.account();
   here.simulator.program({ fault: { status: 429, retryAfter: 17 } });
   const reply = await ask(here, "chat", account.key);
@@ -135,6 +138,6 @@ test("a rate limit shows with the model and the rest that was asked for", async 
     /^name,health,reason,[^\n]*\r\n(?:[^\n]*\r\n)*up-chat,healthy,/,
   );
   assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is not used for another 1[67] s \(429\)\.$/m);
-  // It is the only one that has the model, so it is asked all the same.
+  // It is the only upstream with the model, so it is called all the same.
   assert.equal((await ask(here, "chat", account.key)).status, 200);
 });

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 14: what a request may buy is listed. Before the lists, each of the first table's bodies went
- * upstream as it stood: asked for at the price of `chat-1`, answered and billed by the vendor as something else.
+ * ARCHITECTURE.md promise 14: only listed extras can be bought. Before the lists, each body of the first table went
+ * upstream as it was: requested at the price of `chat-1`, answered and billed by the vendor as something else.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -14,7 +14,7 @@ import {
 } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, bodyOf, errorOf, type Fields, memoOf, PROTOCOL_LIST, usageLines } from "./asking.ts";
 
-/** A model with prices for extras, and servers that get more than what is listed. */
+/** A model with prices for extras, and servers that receive more than what is listed. */
 function config(places: ConfigPlaces): string {
   const plain = { input: "1", output: "10" };
   const priced = {
@@ -54,7 +54,7 @@ after(() => here.close());
 const sent = () => here.simulator.requests.at(-1)?.body.toString() ?? "";
 const web = [{ type: "web_search" }];
 
-/** Protocol, body as a client writes it beyond the usual members, the member that the refusal names. */
+/** Protocol, body as a client writes it in addition to the usual members, and the member that the refusal names. */
 const REFUSED: readonly (readonly [Protocol, Fields, string])[] = [
   ["chat", { Model: "o1-pro", Max_Tokens: 100_000, N: 64 }, "Model"],
   ["chat", { Max_Tokens: 100_000 }, "Max_Tokens"],
@@ -108,7 +108,7 @@ for (const [protocol, fields, param] of REFUSED) {
   }
 }
 
-/** Protocol, body, the tier or extra, and what it adds to the charge of the tokens, in USD. */
+/** Protocol, body with the tier or extra, and what it adds to the charge of the tokens, in USD. */
 const PRICED: readonly (readonly [Protocol, Fields, string])[] = [
   ["chat", { search_parameters: { mode: "on" } }, "0.025"],
   ["chat", { provider: { order: ["dear"] } }, "0"],
@@ -135,7 +135,7 @@ for (const [protocol, fields, usd] of PRICED) {
   });
 }
 
-test("a region with a price is charged at its prices, and together with a speed at theirs", async () => {
+test("a region with a price is charged at its prices, and combined with a speed at the combination's prices", async () => {
   for (const [fields, nano] of [
     [{ inference_geo: "us" }, 2_000n],
     [{ inference_geo: "us", speed: "fast" }, 3_000n],
@@ -152,7 +152,7 @@ test("a region with a price is charged at its prices, and together with a speed 
 
 for (const protocol of PROTOCOL_LIST) {
   for (const stream of [false, true]) {
-    test(`${protocol}${stream ? ", streamed" : ""}: what nobody knows is left out, named and counted; strict is 400`, async () => {
+    test(`${protocol}${stream ? ", streamed" : ""}: an unknown member is left out, named and counted; strict is 400`, async () => {
       const metric = () => lossOf(here, protocol);
       const fields = { stream, stream_options: undefined, num_ctx: 4_096, api_base: "https://evil", "x\r\ny": 1 };
       const before = await metric();
@@ -190,7 +190,7 @@ async function lossOf({ adminUrl }: GatewayHere, protocol: Protocol): Promise<nu
   return found.reduce((sum, match) => sum + Number(match[2]), 0);
 }
 
-test("an upstream gets what its configuration passes, byte for byte, and nothing is said of it", async () => {
+test("an upstream gets the members that its configuration passes, byte for byte, and they are not named as lost", async () => {
   const kwargs = { enable_thinking: false, documents: [1] };
   const asked = (model: string) =>
     bodyOf("chat", { model, num_ctx: 4_096, x_y: { Model: 1 }, chat_template_kwargs: kwargs });
@@ -202,14 +202,14 @@ test("an upstream gets what its configuration passes, byte for byte, and nothing
   assert.equal(some.headers.get("x-tollgate-translation"), "lossy; dropped=x_y");
   const { x_y: _, ...rest } = asked("chat-some");
   assert.equal(sent(), JSON.stringify(rest));
-  // What costs extra, and what could be taken for another, is refused here as well.
+  // Members that cost extra, and those that could be taken for another, are refused here as well.
   for (const fields of [{ models: ["dear"] }, { Model: "dear" }, { n_predict: 9 }]) {
     assert.equal((await ask(here, "chat", account.key, { model: "chat-open", ...fields })).status, 400);
   }
   await assertAtRest(here, account);
 });
 
-test("a count of tokens is asked with listed members only", async () => {
+test("a token count is requested with listed members only", async () => {
   const reply = await ask(
     here,
     "messages",

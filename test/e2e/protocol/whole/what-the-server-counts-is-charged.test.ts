@@ -1,7 +1,7 @@
 /**
- * What the model's server counts is what the account pays, through a whole gateway and its ledger: rows that were once
- * charged otherwise, with what they cost then, and every form of docs/usage-forms.md. Prices are 3.00 (input), 0.30
- * (cached), 3.75 and 6.00 (cache writes) and 15.00 (output) US dollars per million tokens.
+ * What the model's server counts is what the account is charged, through a whole gateway and its ledger: cases that
+ * were once charged otherwise, with the old charge, and every form of docs/usage-forms.md. Prices are 3.00 (input),
+ * 0.30 (cached), 3.75 and 6.00 (cache writes) and 15.00 (output) US dollars per million tokens.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -45,7 +45,7 @@ after(() => here.close());
 
 type Form = Pick<UsageGolden, "name" | "protocol" | "n" | "whole" | "stream">;
 
-/** Sends one request whose upstream answers in this form, and gives its only ledger line. */
+/** Sends one request whose upstream answers in this form. @returns its only ledger line. */
 async function lineOf(form: Form, client: Protocol, stream: boolean) {
   const account = await here.account();
   const frames = (form.stream ?? []).map((data) => {
@@ -64,7 +64,7 @@ async function lineOf(form: Form, client: Protocol, stream: boolean) {
   return { line, text };
 }
 
-/** Whether the form exists whole or streamed, and to whom: several choices are for chat clients alone. */
+/** Whether the form exists whole or streamed, and for which clients: several choices exist for chat clients only. */
 function* waysOf(form: Form): Generator<[client: Protocol, stream: boolean]> {
   for (const client of PROTOCOL_NAMES) {
     if (form.n !== undefined && client !== "chat") continue;
@@ -152,13 +152,13 @@ for (const { form, was, due } of ROWS) {
   }
 }
 
-/** Output tokens that each of two choices has when its client leaves; the first one has ended. */
+/** Output tokens that each of two choices has when its client disconnects; the first one has ended. */
 const RUNNING = [3_000, 4_200] as const;
-/** What the first choice alone would cost, and what both do. */
+/** What the first choice alone would cost, and what both cost. */
 const ONE_CHOICE = 1_000n * 3_000n + 3_000n * 15_000n;
 const BOTH_CHOICES = 1_000n * 3_000n + 7_200n * 15_000n;
 
-test(`running counts of two choices, left when one has ended: ${BOTH_CHOICES} nano-dollars, not ${ONE_CHOICE}`, async (t) => {
+test(`running counts of two choices, disconnected after one has ended: ${BOTH_CHOICES} nano-dollars, not ${ONE_CHOICE}`, async (t) => {
   const asked = Promise.withResolvers<ServerResponse>();
   const server = createServer((request, response) => {
     request.resume();
@@ -203,9 +203,9 @@ test(`running counts of two choices, left when one has ended: ${BOTH_CHOICES} na
 });
 
 for (const golden of usageGoldens()) {
-  // What a server leaves out is estimated from the request's size, which is not the golden's.
+  // What a server leaves out is estimated from the request's size, which differs from the golden's.
   if (golden.counted === "estimate") continue;
-  test(`${golden.name}: the ledger says what docs/usage-forms.md says`, async () => {
+  test(`${golden.name}: the ledger has the figures of docs/usage-forms.md`, async () => {
     for (const [client, stream] of waysOf(golden)) {
       const { line } = await lineOf(golden, client, stream);
       const { input, cached_input, cache_write, cache_write_1h, output, reasoning, counted } = memoOf(line);
