@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows B3 and B4: when the breaker in front of the store opens, what it lets through meanwhile,
- * and when it closes.
+ * docs/failure-model.md rows B3 and B4: when the circuit breaker in front of the store opens, what it lets through
+ * while open, and when it closes.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -29,7 +29,7 @@ function bench() {
   return { clock, breaker, probes, changes, count };
 }
 
-test("five failures in a row open it; four and an answer do not", () => {
+test("five failures in a row open the breaker; four failures and a success do not", () => {
   const { breaker, count, changes } = bench();
   count(4, true);
   count(1, false);
@@ -41,7 +41,7 @@ test("five failures in a row open it; four and an answer do not", () => {
   assert.deepEqual(changes, [true], "told once");
 });
 
-test("half of the last twenty failed or slow opens it, a few slow ones do not", () => {
+test("if half of the last twenty calls failed or were slow, the breaker opens; a few slow calls do not open it", () => {
   const few = bench();
   few.count(40, false);
   few.count(9, false, 450);
@@ -58,7 +58,7 @@ test("half of the last twenty failed or slow opens it, a few slow ones do not", 
   assert.equal(every.breaker.isOpen, true, "slow answers every other time");
 });
 
-test("old calls are forgotten", async () => {
+test("failures that are more than ten seconds old do not count", async () => {
   const { clock, breaker, count } = bench();
   count(4, true);
   await clock.advance(10_001);
@@ -66,7 +66,7 @@ test("old calls are forgotten", async () => {
   assert.equal(breaker.isOpen, false);
 });
 
-test("a server that refuses the probe's account answers: an account that is broken keeps nobody else waiting", async () => {
+test("a probe refused for its account counts as an answer: one broken account does not keep the breaker open for others", async () => {
   const { clock, breaker, probes, count } = bench();
   probes.answer = () => Promise.reject(new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" }));
   count(5, true);
@@ -74,7 +74,7 @@ test("a server that refuses the probe's account answers: an account that is brok
   assert.equal(breaker.isOpen, false);
 });
 
-test("a probe is for an account that was answered, where there is one", async () => {
+test("a probe uses an account that has been answered before, if there is one", async () => {
   const clock = new ManualClock();
   const probed: string[] = [];
   const [answered, broken] = [tagOf("One"), tagOf("Two")];
@@ -91,7 +91,7 @@ test("a probe is for an account that was answered, where there is one", async ()
     metrics: { storeBreakerOpen: { set: () => {} } as never },
     log: createLog({ level: "silent" }),
   });
-  // Not merely the first of that server.
+  // Not just the first account of that server.
   const busy = new StoreError("unavailable", "WRONGTYPE", { outcome: "refused" });
   await breakers.request(broken, () => Promise.reject(busy)).catch(() => {});
   await breakers.request(answered, async () => {});
@@ -102,7 +102,7 @@ test("a probe is for an account that was answered, where there is one", async ()
   breakers.stop();
 });
 
-test("a probe alone closes it; the pause grows to two seconds while it fails", async () => {
+test("only a probe closes the breaker; the pause grows to two seconds while probes fail", async () => {
   const { clock, breaker, probes, changes, count } = bench();
   probes.answer = () => Promise.reject(new Error("away"));
   count(5, true);
@@ -128,7 +128,7 @@ test("a probe alone closes it; the pause grows to two seconds while it fails", a
   assert.equal(breaker.isOpen, false, "it starts from nothing");
 });
 
-test("a probe that is answered slowly closes nothing, and one is sent at a time", async () => {
+test("a slow probe does not close the breaker, and only one probe is sent at a time", async () => {
   const { clock, breaker, probes, count } = bench();
   let answer = () => {};
   probes.answer = () =>
@@ -149,7 +149,7 @@ test("a probe that is answered slowly closes nothing, and one is sent at a time"
   assert.equal(breaker.isOpen, false);
 });
 
-test("stopped, it sends nothing any more", async () => {
+test("a stopped breaker sends no more probes", async () => {
   const { clock, breaker, probes, count } = bench();
   count(5, true);
   breaker.stop();
@@ -157,7 +157,9 @@ test("stopped, it sends nothing any more", async () => {
   assert.equal(probes.sent, 0);
 });
 
-/** Breakers of one server, whose calls and probes each take so long, and so much of it because this process was late. */
+/**
+ * Breakers of one server whose calls and probes take `tookMs`, of which `ownMs` is the delay of this process itself.
+ */
 function breakersBench(tookMs: number, world: { ownMs: number }) {
   const clock = Object.assign(new ManualClock(), { ownDelayMs: () => ownMs });
   let ownMs = 0;
@@ -179,7 +181,7 @@ function breakersBench(tookMs: number, world: { ownMs: number }) {
   return { clock, call, open };
 }
 
-test("what this process was late itself is not the store's: nothing opens for it, and it does not keep a breaker open", async () => {
+test("a delay of this process itself does not open the breaker and does not keep it open", async () => {
   const late = breakersBench(450, { ownMs: 60 });
   await late.call(100);
   assert.deepEqual(late.open, [0]);

@@ -1,14 +1,17 @@
-/** An embedded store whose file cannot be written: an account that is short of funds is answered, and pays once. */
+/**
+ * An embedded store whose file is locked by another process: an account that is short of funds is answered, and charged
+ * once.
+ */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 
-/** More than the file's other users keep it. */
+/** How long this test waits for the lock of the file: longer than other users of the file hold it. */
 const BUSY_MS = 5_000;
 
-test("a request that waits for its account's last charge is told after a while that the store is away", async (t) => {
+test("a request that waits for its account's last charge gets store_unavailable after a while", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const { store } = here.settings;
@@ -28,7 +31,7 @@ test("a request that waits for its account's last charge is told after a while t
   file.exec("ROLLBACK");
   file.close();
   let answer = await ask();
-  // The store tries again after a pause of its own.
+  // The store retries after a pause.
   while (answer.startsWith("503")) answer = await ask();
   assert.equal(answer, "403 insufficient_balance");
   const account = await here.store.getAccount(tag);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B10: the disk of Redis is full (a real one: a tmpfs of 1 MB). MISCONF is 503; charges wait
- * and settle.
+ * docs/failure-model.md row B10: the disk of Redis is full (a real one: a tmpfs of 1 MB). MISCONF becomes 503; charges
+ * wait and settle later.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -10,7 +10,7 @@ import { join } from "node:path";
 import test from "node:test";
 import { scene, settledState } from "./rig.ts";
 
-/** @returns the folder, or why there is none: mounting is the privilege of root. */
+/** @returns the folder, or why there is none: only root may mount. */
 function mountSmall(): { dir: string } | { why: string } {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-small-"));
   try {
@@ -24,7 +24,7 @@ function mountSmall(): { dir: string } | { why: string } {
 
 const small = mountSmall();
 
-test("the disk of Redis is full: 503, running requests end well, everything settles when there is room", {
+test("if the disk of Redis is full, new requests get 503, running ones end well, and all charges settle when there is room", {
   skip: "why" in small ? small.why : false,
 }, async (t) => {
   if ("why" in small) return;
@@ -42,7 +42,7 @@ test("the disk of Redis is full: 503, running requests end well, everything sett
   await s.here.simulator.waitFor(2);
   const filler = join(dir, "filler");
   assert.throws(() => writeFileSync(filler, Buffer.alloc(2_000_000)), /ENOSPC/);
-  // Redis finds out when it writes its file next.
+  // Redis notices when it next writes its file.
   let refused = "";
   while (!refused.startsWith("-MISCONF")) {
     refused = await s.redis.command("SET", "other", "x".repeat(10_000));

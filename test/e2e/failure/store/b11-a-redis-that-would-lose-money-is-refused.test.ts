@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B11: a gateway does not start on a Redis that evicts keys; out of memory is 503, and
- * nothing is half done.
+ * docs/failure-model.md row B11: a gateway does not start on a Redis that evicts keys; out of memory becomes 503, and
+ * nothing is left half done.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +8,7 @@ import { settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { assertRefused, scene, settledState } from "./rig.ts";
 
-test("it refuses to start on a Redis that evicts keys, and says why", async () => {
+test("a gateway refuses to start on a Redis that evicts keys, and says why", async () => {
   const redis = await startRedis({ args: ["--maxmemory-policy", "allkeys-lru"] });
   try {
     await assert.rejects(startGatewayHere({ store: redis.url }), /maxmemory-policy is allkeys-lru.*noeviction/);
@@ -17,7 +17,7 @@ test("it refuses to start on a Redis that evicts keys, and says why", async () =
   }
 });
 
-test("it starts while Redis is away, is not ready, and serves when it is there", async (t) => {
+test("a gateway starts while Redis is unreachable, is not ready, and serves when Redis is reachable", async (t) => {
   const redis = await startRedis();
   redis.freeze();
   t.after(() => redis.stop());
@@ -32,7 +32,7 @@ test("it starts while Redis is away, is not ready, and serves when it is there",
   assert.ok(await here.account());
 });
 
-test("a Redis out of memory is 503, what runs ends well, and all of it settles when there is memory", async (t) => {
+test("if Redis is out of memory, new requests get 503, running ones end well, and all charges settle when there is memory", async (t) => {
   const s = await scene(t);
   assert.equal(await s.status(), "200");
   const before = await settledState(s, 1);

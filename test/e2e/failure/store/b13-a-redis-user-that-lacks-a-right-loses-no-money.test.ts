@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md row B13: scripts that could stop half-way. A gateway does not start with a Redis user that
- * lacks any one of its rights; one whose user loses a right while it runs refuses, and everything is charged once, with
- * its ledger lines, when it is back.
+ * docs/failure-model.md row B13: scripts that could stop halfway. A gateway does not start with a Redis user that lacks
+ * any of its rights. If the user loses a right while the gateway runs, requests are refused, and everything is charged
+ * once, with its ledger lines, when the right is back.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -46,12 +46,12 @@ test("docs/configuration.md has the shipped user as a command", () => {
   assert.deepEqual(words, RULES);
 });
 
-test("the shipped user has the rights that are asked for, and no other", () => {
+test("the shipped user has exactly the rights that the gateway checks", () => {
   const asked = neededRights(loadScripts(), true).map(({ command }) => `+${command.toLowerCase().replace(" ", "|")}`);
   assert.deepEqual(RULES.filter((one) => one.startsWith("+")).sort(), [...new Set(asked)].sort());
 });
 
-test("it refuses to start with a user that lacks any one right, and names it", async (t) => {
+test("a gateway refuses to start with a user that lacks any one right, and names it", async (t) => {
   const { url, rule } = await guarded(t);
   assert.ok(COMMANDS.length > 20, `${COMMANDS}`);
   for (const command of COMMANDS) {
@@ -66,7 +66,7 @@ test("it refuses to start with a user that lacks any one right, and names it", a
   await (await startGatewayHere({ store: url })).close();
 });
 
-test("it refuses to start where a kind of key is not the user's, and names it", async (t) => {
+test("a gateway refuses to start if the user may not access a kind of key, and names it", async (t) => {
   const { url, rule } = await guarded(t);
   for (const key of RULES.filter((one) => one.startsWith("~"))) {
     await rule("resetkeys", ...RULES.filter((one) => one.startsWith("~") && one !== key));
@@ -75,7 +75,7 @@ test("it refuses to start where a kind of key is not the user's, and names it", 
   }
 });
 
-test("a process with such a user ends with the reason", async (t) => {
+test("a process with such a user exits with the reason", async (t) => {
   const { url, rule } = await guarded(t);
   await rule("-zrem");
   const dir = t.name.replaceAll(" ", "-");
@@ -85,7 +85,7 @@ test("a process with such a user ends with the reason", async (t) => {
   );
 });
 
-test("an audit that is kept from its scripts has found nothing, and says why", async (t) => {
+test("an audit that may not run its scripts has no findings, and says why", async (t) => {
   const { url, rule } = await guarded(t);
   const here = await startGatewayHere({ store: url });
   t.after(() => here.close());
@@ -99,14 +99,14 @@ test("an audit that is kept from its scripts has found nothing, and says why", a
   assert.deepEqual((await auditToEnd(auditAccount(here.store, account))).findings, []);
 });
 
-/** Rights without which an admission or a settlement cannot be whole. */
+/** Rights without which an admission or a settlement cannot complete. */
 const TAKEN = ["zrem", "hdel", "xadd", "hset", "hget", "zadd", "set", "evalsha"];
 
-// Most of it is waiting, for what is tried again: each has a Redis and a gateway of its own. So many in one process may
-// not be impatient with a store that always answers.
-suite("a right is taken away while it runs", { concurrency: TAKEN.length }, () => {
+// Most of the time is spent waiting for retries; each test has a Redis and a gateway of its own. With so many in one
+// process, a store that always answers must not time out.
+suite("a right is revoked while the gateway runs", { concurrency: TAKEN.length }, () => {
   for (const right of TAKEN) {
-    test(`-${right} while it runs: refused until it is back, and nothing is lost or charged twice`, async (t) => {
+    test(`-${right} revoked: requests are refused until it is back, and no charge is lost or duplicated`, async (t) => {
       const { url, rule } = await guarded(t);
       const here = await startGatewayHere({ store: url, storeTimes: PATIENT });
       t.after(() => here.close());
@@ -119,7 +119,7 @@ suite("a right is taken away while it runs", { concurrency: TAKEN.length }, () =
       await rule(`-${right}`);
       const unfit = here.logged(({ msg }) => msg === "the store is not fit for use");
       here.simulator.release();
-      // What was admitted is answered; its charge waits in the journal.
+      // Admitted requests are answered; their charges wait in the journal.
       assert.equal(await running, "200");
       assert.equal(await statusOf(here, account.key), "503 store_unavailable");
       await unfit;
@@ -127,7 +127,7 @@ suite("a right is taken away while it runs", { concurrency: TAKEN.length }, () =
       assert.equal(ready.status, 503);
       assert.match(await ready.text(), new RegExp(`may not ${right.toUpperCase()}`));
       const lines = here.log.filter((line) => `${line.msg} ${line.reason}`.includes(`may not ${right.toUpperCase()}`));
-      // Whoever waits for the store says so beside it: a settlement, and now and then the verification.
+      // Other work that waits for the store logs the error as well: a settlement, and sometimes the verification.
       const checked = lines.filter(({ msg }) => !/ waits/.test(String(msg)));
       assert.deepEqual(
         checked.map(({ msg }) => msg),
@@ -176,7 +176,7 @@ test("an operator is told what is wrong with the store, by its status and by eac
   assert.match(gone.err, /^New requests are refused until the store can be used\.\n$/);
 });
 
-test("a key of the wrong type stops the settlement of one account, and ends when it is put right", async (t) => {
+test("a key of the wrong type blocks the settlements of one account only, until it is repaired", async (t) => {
   const { redis, url } = await guarded(t);
   const here = await startGatewayHere({ store: url });
   t.after(() => here.close());
@@ -184,7 +184,7 @@ test("a key of the wrong type stops the settlement of one account, and ends when
   const ledger = `{a:${harmed.tag}}:l`;
   assert.equal(await statusOf(here, harmed.key), "200");
   await settledState({ here, account: harmed }, 1);
-  // Somebody's tool writes over the ledger, and the operator puts it back.
+  // A foreign tool overwrites the ledger, and the operator restores it.
   await redis.command("RENAME", ledger, "aside");
   await redis.command("SET", ledger, "x");
   const stuck = here.logged(({ msg }) => String(msg).startsWith("a settlement waits for the store"));
@@ -193,7 +193,7 @@ test("a key of the wrong type stops the settlement of one account, and ends when
   assert.match(await redis.command("HGET", `{a:${harmed.tag}}`, "todo"), /^\$\d/, "it has stopped half-way");
   assert.equal(await statusOf(here, harmed.key), "503 store_unavailable");
   assert.equal(await statusOf(here, other.key), "200");
-  // In one command: a settlement that comes between two of them would write its line to a ledger that is taken away again.
+  // In one command: a settlement between two commands would write its line to a ledger that is then removed.
   await redis.command("RENAME", "aside", ledger);
   await settledState({ here, account: harmed }, 2);
   await settledState({ here, account: other }, 1);

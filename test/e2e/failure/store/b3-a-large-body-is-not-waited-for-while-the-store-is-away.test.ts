@@ -1,13 +1,13 @@
 /**
- * docs/failure-model.md row B3: the look at the key before a large body is read is refused in time, and is not tried
- * again after the body.
+ * docs/failure-model.md row B3: the lookup of the key before a large body is read is refused in time, and not retried
+ * after the body.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { RawSocket } from "../../../rig/raw-socket.ts";
 import { scene } from "./rig.ts";
 
-test("half of a large body gets 503 while the store is away, and 100 Continue when it is back", async (t) => {
+test("half of a large body gets 503 while the store is unreachable, and 100 Continue when it is back", async (t) => {
   const s = await scene(t);
   assert.equal(await s.status(), "200");
   const readings = () => s.metric('store_seconds_count{operation="readKey"}');

@@ -1,6 +1,7 @@
 /**
- * docs/failure-model.md row B3, invariant 28: refused, stopped (SIGSTOP), and a network that swallows everything. New
- * requests are 503 within 500 ms and at once soon after; a stream runs through and ends well; all of it is charged once.
+ * docs/failure-model.md row B3, invariant 28: Redis refuses connections, is stopped (SIGSTOP), or is behind a network
+ * that drops everything. New requests get 503 within 500 ms, and soon after that at once; a running stream continues
+ * and ends well; everything is charged once.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,7 +10,7 @@ import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { assertRefused, type Scene, scene, settledState } from "./rig.ts";
 
 const BETWEEN_MS = 1_000;
-/** A refusal by the open breaker costs no wait at all; the rest is the test machine's. */
+/** A refusal by the open breaker involves no wait; the rest is the test machine's own time. */
 const AT_ONCE_MS = 200;
 
 const WAYS: Readonly<Record<string, { begin(s: Scene): Promise<void> | void; end(s: Scene): Promise<void> | void }>> = {
@@ -19,8 +20,8 @@ const WAYS: Readonly<Record<string, { begin(s: Scene): Promise<void> | void; end
 };
 
 for (const [name, way] of Object.entries(WAYS)) {
-  test(`Redis is ${name}`, async (t) => {
-    // The model server writes an event when the test moves its clock.
+  test(`while Redis is ${name}, new requests get 503 in time and a running stream ends well`, async (t) => {
+    // The model server writes an event whenever the test moves its clock.
     const clock = new HandClock();
     const s = await scene(t, { simulator: { clock } });
     assert.equal(await s.status(), "200");
@@ -64,7 +65,7 @@ for (const [name, way] of Object.entries(WAYS)) {
   });
 }
 
-test("a store away for five seconds makes the gateway not ready, and its return ready", async (t) => {
+test("a store that is unreachable for five seconds makes the gateway not ready, and ready again when it is back", async (t) => {
   const clock = new HandClock();
   const s = await scene(t, { clock });
   const ready = async () => {
@@ -81,11 +82,11 @@ test("a store away for five seconds makes the gateway not ready, and its return 
   const unready = await ready();
   assert.equal(unready.status, 503);
   assert.match(unready.text, /breaker is open/);
-  // In seconds: the clock has gone on by five since what was given up.
+  // In seconds: the clock has advanced by five since the calls that were given up.
   assert.equal(await s.metric("journal_oldest_seconds"), 5);
   await s.proxy.accept();
   while ((await ready()).status === 503) clock.advance(100);
   await s.closed();
-  // What was given up in the outage is settled by this clock, too.
+  // Calls given up in the outage are settled by this clock, too.
   while ((await s.metric("journal_unsettled")) > 0) clock.advance(100);
 });

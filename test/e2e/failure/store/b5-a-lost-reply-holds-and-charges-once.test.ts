@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B5 on the whole gateway: the reply is lost after the script has run, with its connection or
- * in silence.
+ * docs/failure-model.md row B5 on the whole gateway: the reply is lost after the script ran, with or without its
+ * connection.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,10 +9,10 @@ import { scene, settledState } from "./rig.ts";
 for (const way of ["loseNextReply", "swallowNextReply"] as const) {
   test(`${way}: the admission and the charge count once`, async (t) => {
     const s = await scene(t);
-    // What Redis does not know yet is answered with NOSCRIPT, and that reply would be the one that is lost.
+    // A script that Redis does not know is answered with NOSCRIPT, and then that reply would be the lost one.
     assert.equal(await s.status(), "200");
     s.proxy[way]();
-    // A silent connection has nothing left for the second try: refused in time, and its hold given back.
+    // A silent connection leaves no time for a second attempt: the request is refused in time, and its hold released.
     assert.equal(await s.status(), way === "loseNextReply" ? "200" : "503 store_unavailable");
     await settledState(s, way === "loseNextReply" ? 2 : 1);
     // Two seconds of silence may have opened the breaker.

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B7: `kill -9` of one primary of a cluster under load. Its accounts are 503 in time, all
- * others are served and the gateway stays ready; when it is back, everything is settled exactly once.
+ * docs/failure-model.md row B7: `kill -9` of one primary of a cluster under load. Requests of its accounts get 503 in
+ * time, all others are served and the gateway stays ready; when it is back, everything is settled exactly once.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { REFUSED_WITHIN_MS, settledState } from "./rig.ts";
 
 const ARGS = ["--cluster-node-timeout", "2000", "--appendonly", "yes", "--appendfsync", "always"];
-/** Longer than it takes the other nodes to give the lost one up. */
+/** Longer than the other nodes take to consider the lost one failed. */
 const OUTAGE_MS = 3_500;
 const LOST_FROM_SLOT = 10_922;
 const ACCOUNTS = 9;
@@ -24,7 +24,7 @@ interface Client {
   slowestRefusalMs: number;
 }
 
-test("one primary of three is killed and comes back", async (t) => {
+test("if one primary of three is killed and restarted, only its own accounts are refused, and all settle once", async (t) => {
   const cluster = await startRedisCluster(ARGS);
   t.after(() => cluster.stop());
   const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B7: slots move from node to node while requests run. MOVED, ASK and TRYAGAIN are ours to
- * follow, never CROSSSLOT.
+ * docs/failure-model.md row B7: slots move from node to node while requests run. The gateway follows MOVED, ASK and
+ * TRYAGAIN, and never causes CROSSSLOT.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,7 +10,7 @@ import { startRedisCluster, type TestRedis } from "../../../rig/redis.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { settledState } from "./rig.ts";
 
-/** Of what is asked while a slot is half-moved each takes all of its time; a busy machine needs more than usual for the others. */
+/** Requests to a half-moved slot take all of their time; a busy machine needs more than usual for the others. */
 const TIMES = { commandTimeoutMs: 1_500, stepTimeoutMs: 3_000 };
 const ACCOUNTS = 4;
 const MOVES = 12;
@@ -24,14 +24,14 @@ function textsOf(reply: string): string[] {
   return [...reply.matchAll(/\$\d+\r\n([^\r]*)\r\n/g)].map((match) => match[1] as string);
 }
 
-/** The move of a slot as `redis-cli --cluster reshard` makes it. */
+/** Moves a slot as `redis-cli --cluster reshard` does. */
 async function beginMove(slot: number, from: TestRedis, to: TestRedis) {
   const [fromId, toId] = [await idOf(from), await idOf(to)];
   const text = String(slot);
   assert.match(await to.command("CLUSTER", "SETSLOT", text, "IMPORTING", fromId), /^\+OK/);
   assert.match(await from.command("CLUSTER", "SETSLOT", text, "MIGRATING", toId), /^\+OK/);
   return {
-    /** Moves some keys, so that commands meet the slot in two places. @returns how many; 0 when all have been moved. */
+    /** Moves some keys, so that the slot is on two nodes. @returns how many; 0 when all have been moved. */
     async some(count: number): Promise<number> {
       const keys = textsOf(await from.command("CLUSTER", "GETKEYSINSLOT", text, `${count}`));
       if (keys.length === 0) return 0;
@@ -55,7 +55,7 @@ async function move(slot: number, from: TestRedis, to: TestRedis, servers: reado
   return moved;
 }
 
-test("slots of busy accounts move around: clients do not notice, and all is charged once", async (t) => {
+test("clients do not notice when slots of busy accounts move, and everything is charged once", async (t) => {
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());
   const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
@@ -92,7 +92,8 @@ test("slots of busy accounts move around: clients do not notice, and all is char
   running = false;
   await load;
   assert.ok(moved > MOVES * 3, `${moved} keys moved`);
-  // A slot that stays in two places for longer than that makes its accounts wait for too long; no other answer.
+  // If a slot stays on two nodes for longer than that, requests of its accounts wait too long; no other error is
+  // acceptable.
   assert.ok(
     others.every((answer) => answer === "503 store_unavailable"),
     others.join(),
@@ -103,7 +104,7 @@ test("slots of busy accounts move around: clients do not notice, and all is char
   for (const account of accounts) await settledState({ here, account }, served.get(account.tag) ?? 0);
 });
 
-test("an account whose slot is left half-moved is refused by itself: its server is not away for the others", async (t) => {
+test("an account whose slot is left half-moved is refused alone: other accounts of the server are served", async (t) => {
   const cluster = await startRedisCluster();
   const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
   const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}`, storeTimes: TIMES });
@@ -123,7 +124,7 @@ test("an account whose slot is left half-moved is refused by itself: its server 
   const [source, target] = [cluster.servers[from] as TestRedis, cluster.servers[(from + 1) % 3] as TestRedis];
   const moving = await beginMove(slotOf(`{a:${stuck.tag}}`), source, target);
   assert.equal(await moving.some(1), 1);
-  // Far more than open a breaker, were they taken for an outage.
+  // Far more than would open a breaker if they counted as an outage.
   for (let round = 0; round < 4; round++) {
     const answers = await Promise.all([...Array(10).fill(stuck.key), other.key].map(status));
     assert.deepEqual(answers, [...Array(10).fill("503 store_unavailable"), "200"]);

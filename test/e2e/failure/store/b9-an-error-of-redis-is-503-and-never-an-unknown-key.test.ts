@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md row B9, invariants 28 and 34: each error reply, at admission and at
- * settlement, on the whole gateway. Once is not noticed; for long it is 503, never 401, 403 or 404; what was served
- * meanwhile is charged once.
+ * docs/failure-model.md row B9, invariants 28 and 34: each error reply, at admission and at settlement, on the whole
+ * gateway. A single error is not noticed; lasting ones cause 503, never 401, 403 or 404; what was served in the
+ * meantime is charged once.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -28,9 +28,10 @@ const MANY = 1_000_000;
 for (const error of ERRORS) {
   const name = error.split(" ")[0] as string;
   test(`${name}`, async (t) => {
-    // Error replies come at once; what READONLY needs besides, another connection, may take as long as a busy machine needs.
+    // Error replies come at once; what READONLY needs in addition, another connection, takes as long as a busy machine
+    // needs.
     const s = await scene(t, { storeTimes: PATIENT });
-    // Past the proxy: a ledger is read by a script, too.
+    // Not through the proxy: reading a ledger is a script, too.
     const direct = await openStore({ kind: "redis", url: new Secret(s.redis.url) });
     t.after(() => direct.close());
     assert.equal(await s.status(), "200");

@@ -1,4 +1,7 @@
-/** `redis.tls`: files that are replaced while a gateway runs count from the next connection on; a restart would cut streams. */
+/**
+ * `redis.tls`: files that are replaced while a gateway runs are used from the next connection on; a restart would cut
+ * streams.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +13,7 @@ import { spawnGateway } from "../../../rig/gateway.ts";
 import { freePorts } from "../../../rig/ports.ts";
 import { startRedis } from "../../../rig/redis.ts";
 
-test("a gateway comes back to a Redis whose certificate and ours were renewed", async (t) => {
+test("a gateway reconnects to a Redis after the certificates on both sides were renewed", async (t) => {
   const [dir, servers] = [
     mkdtempSync(join(tmpdir(), "tollgate-ours-")),
     mkdtempSync(join(tmpdir(), "tollgate-theirs-")),
@@ -48,7 +51,7 @@ test("a gateway comes back to a Redis whose certificate and ours were renewed", 
   assert.equal(await ready(), 200, "the connection that is open stays");
   await redis.command("CONFIG", "SET", ...Object.entries(redisTlsFiles(servers, second)).flat());
   await redis.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-  // The new connection is made by the other process, in its own time.
+  // The other process makes the new connection at its own time.
   const answer = () =>
     fetch(`${gateway.adminUrl}/admin/v1/accounts`, { headers: { authorization: "Bearer test-admin-token" } });
   for (const sinceMs = performance.now(); (await answer()).status !== 200; ) {

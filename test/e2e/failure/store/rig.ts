@@ -1,4 +1,4 @@
-/** A gateway on a real Redis with a fault proxy in between, and what the tests of outages demand of both. */
+/** A gateway on a real Redis with a fault proxy in between, and the assertions of the outage tests. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { StoreError } from "../../../../src/store/contract.ts";
@@ -11,11 +11,11 @@ import { stopwatch } from "../../../rig/stopwatch.ts";
 import { ask, errorOf, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 
 /**
- * docs/failure-model.md invariant 28, and the pause between two timers; `assertRefused` adds what the machine is slower
- * by.
+ * docs/failure-model.md invariant 28, plus the pause between two timers; `assertRefused` adds the delay of the machine
+ * itself.
  */
 export const REFUSED_WITHIN_MS = 520;
-/** Invariant 28: everything is settled so long after the store is back. */
+/** Invariant 28: everything is settled within this time after the store is back. */
 const SETTLED_WITHIN_MS = 5_000;
 
 const CLOSED = "the store answers in time again";
@@ -29,7 +29,7 @@ export interface Scene {
   /** Resolves when the breaker has opened, or closed, for the n-th time. */
   opened(times?: number): Promise<void>;
   closed(times?: number): Promise<void>;
-  /** One request; its status, and of a refusal the cause. The body is read. */
+  /** Sends one request and reads its body. @returns its status, and the cause of a refusal. */
   status(protocol?: Protocol): Promise<string>;
   metric(name: string): Promise<number>;
 }
@@ -47,7 +47,7 @@ export async function scene(
     await redis.stop();
   });
   const account = await here.account({ usd: options.usd ?? "1000" });
-  // `here.log` has the line already when `logged` looks at it.
+  // `here.log` has the line already when `logged` reads it.
   const times = async (message: string, count: number) => {
     await here.logged(() => here.log.filter(({ msg }) => msg === message).length >= count);
   };
@@ -70,9 +70,10 @@ export async function scene(
   };
 }
 
-/** Sends so many requests at once, on all protocols, and demands of each 503 `store_unavailable`, in time. */
+/** Sends this many requests at once, on all protocols, and asserts that each gets 503 `store_unavailable` in time. */
 export async function assertRefused(scene: Scene, count: number, withinMs = REFUSED_WITHIN_MS) {
-  // What requests take that need no store is the machine's and not the outage's; it may become busy in between.
+  // The time of requests that need no store is the machine's and not the outage's; the machine may become busy in
+  // between.
   const beforeMs = await busyMs(scene, count);
   const protocols = Array.from({ length: count }, (_, i) => PROTOCOL_LIST[i % 3] as Protocol);
   const tookMs = await Promise.all(
@@ -92,7 +93,7 @@ export async function assertRefused(scene: Scene, count: number, withinMs = REFU
   assert.ok(slowestMs < limitMs, `refused after ${slowestMs} ms of ${limitMs}`);
 }
 
-/** The slowest of so many requests at once that need no store. */
+/** The duration of the slowest of this many concurrent requests that need no store. */
 async function busyMs({ here, account }: Scene, count: number): Promise<number> {
   const tookMs = await Promise.all(
     Array.from({ length: count }, async () => {
@@ -104,14 +105,14 @@ async function busyMs({ here, account }: Scene, count: number): Promise<number> 
   return Math.max(...tookMs);
 }
 
-/** Waits, within the time that is promised, until nothing of an account is under way; then its books must agree. */
+/** Waits, within the promised time, until the account has no open request; then its ledger must be consistent. */
 export async function settledState(
   { here, account }: Pick<Scene, "here" | "account">,
   served: number,
 ): Promise<AccountState> {
   const timed = stopwatch();
   for (;;) {
-    // A connection that does not reply is given up after two seconds.
+    // A connection that does not reply is closed after two seconds.
     const state = await here.store.inspect(account.tag).catch((error: unknown) => {
       assert.ok(error instanceof StoreError && timed() < SETTLED_WITHIN_MS, String(error));
     });

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md invariant 28, row B4: no pile-up while the store is slow, no stampede when it is back; servers
- * are counted apart.
+ * docs/failure-model.md invariant 28, row B4: calls do not pile up while the store is slow, and do not all come at once
+ * when it is back; servers are counted separately.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -64,7 +64,7 @@ const charge = (number: number) =>
   settleAsk(ask(number), { storeTimeMs: 1, group: "big", keyId: "k", entitlement: undefined });
 const unsent = (error: unknown) => error instanceof StoreError && error.outcome === "unsent";
 
-test("512 requests wait for a server, the next one is refused at once and was never sent", async () => {
+test("512 requests wait for a server; the next one is refused at once and never sent", async () => {
   const { slow, store } = bench();
   const all = Array.from({ length: 512 }, (_, i) => store.admit(ask(i)));
   await assert.rejects(store.admit(ask(513)), unsent);
@@ -75,7 +75,7 @@ test("512 requests wait for a server, the next one is refused at once and was ne
   await Promise.all([...all, elsewhere]);
 });
 
-test("settlements stand in line and are all sent, 64 at a time", async () => {
+test("settlements wait in a queue and are all sent, 64 at a time", async () => {
   const { slow, store } = bench();
   const all = Array.from({ length: 500 }, (_, i) => store.settle(charge(i)));
   await turns(2);
@@ -85,7 +85,7 @@ test("settlements stand in line and are all sent, 64 at a time", async () => {
   assert.deepEqual([slow.asked, slow.most], [500, 64]);
 });
 
-test("200 clients whose requests end in one turn have their charges sent before they get their ends", async () => {
+test("the charges of 200 clients whose requests end in one turn are sent before the clients get the ends of their answers", async () => {
   const { slow, clock, store } = bench();
   const settler = createSettler({
     ...{ store, clock, journal: { final: async () => {}, ack() {} }, deadLetters: { add: async () => {} } },
@@ -103,7 +103,7 @@ test("200 clients whose requests end in one turn have their charges sent before 
   await Promise.all(line);
 });
 
-test("of thousands whose requests end in one turn 512 are sent at once, and the others stand in line", async () => {
+test("if thousands of requests end in one turn, 512 charges are sent at once and the others wait in the queue", async () => {
   const { slow, store } = bench();
   const all = Array.from({ length: 2_000 }, (_, i) => store.settle(charge(i), true));
   await turns(2);
@@ -118,7 +118,7 @@ test("of thousands whose requests end in one turn 512 are sent at once, and the 
   await Promise.all(again);
 });
 
-test("a charge that no client waits for stands in line from the first", async () => {
+test("a charge that no client waits for is queued from the start", async () => {
   const { slow, clock, store } = bench();
   const settler = createSettler({
     ...{ store, clock, journal: { final: async () => {}, ack() {} }, deadLetters: { add: async () => {} } },
@@ -130,7 +130,7 @@ test("a charge that no client waits for stands in line from the first", async ()
   assert.deepEqual([slow.asked, settler.pending()], [200, 0]);
 });
 
-test("what is sent again stands in line", async () => {
+test("a charge that is sent again is queued", async () => {
   const { slow, clock, store, guard } = bench();
   const settler = createSettler({
     ...{ store, clock, random: () => 1, journal: { final: async () => {}, ack() {} } },
@@ -146,7 +146,7 @@ test("what is sent again stands in line", async () => {
   guard.stop();
 });
 
-test("an outage refuses the rest of the line at once, and the other server's accounts are served", async () => {
+test("an outage refuses the rest of the queue at once, and accounts of the other server are served", async () => {
   const { slow, clock, store, guard, open } = bench();
   const all = Promise.allSettled(Array.from({ length: 500 }, (_, i) => store.settle(charge(i))));
   await turns(2);
@@ -164,7 +164,7 @@ test("an outage refuses the rest of the line at once, and the other server's acc
   guard.stop();
 });
 
-test("five seconds without an answer in time is a reason not to be ready, until it is over", async () => {
+test("five seconds without an answer in time make the gateway not ready, until answers come again", async () => {
   const { slow, clock, store, guard, open } = bench();
   const all = Promise.allSettled(Array.from({ length: 5 }, (_, i) => store.admit(ask(i))));
   await slow.failAll();
@@ -182,7 +182,7 @@ test("five seconds without an answer in time is a reason not to be ready, until 
   await served;
 });
 
-test("an error that one account's own records cause opens nothing", async () => {
+test("an error caused by one account's own records does not open the breaker", async () => {
   const { slow, store, open } = bench();
   for (let i = 0; i < 50; i++) {
     const answer = assert.rejects(store.admit(ask(i)));

@@ -1,6 +1,7 @@
 /**
- * Table 3.8: the journal cannot write, with the store there (charges go straight to it) and with the store away as well
- * (`unrecorded_charges`; settled when it is back, and in the log when the process ends before).
+ * The journal cannot write: with the store reachable, charges go directly to it; with the store unreachable as well,
+ * they are kept in memory (`unrecorded_charges`), settled when the store is back, and logged if the process ends
+ * before.
  */
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
@@ -9,10 +10,10 @@ import { PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { type Scene, scene, settledState } from "./rig.ts";
 
-/** Their FINALs do not fit into what is left of a journal of sixteen segments of 4 KiB. */
+/** Their FINAL records do not fit into what is left of a journal of sixteen segments of 4 KiB. */
 const RUNNING = 30;
 
-/** Requests that have been admitted and are with their model's server, and a journal that has lost its folder. */
+/** Requests that were admitted and are at their model's server, and a journal that has lost its folder. */
 async function withoutJournal(t: TestContext, clock?: HandClock): Promise<{ s: Scene; running: Promise<string[]> }> {
   const s = await scene(t, {
     ...(clock ? { clock } : {}),
@@ -28,7 +29,7 @@ async function withoutJournal(t: TestContext, clock?: HandClock): Promise<{ s: S
 const NOT_IN_JOURNAL = "a charge is not in the journal; the store is asked";
 const served = Array.from({ length: RUNNING }, () => "200");
 
-test("the journal cannot write: what runs is charged in the store before its end, new requests are refused", async (t) => {
+test("if the journal cannot write, running requests are charged in the store before they end, and new ones are refused", async (t) => {
   const { s, running } = await withoutJournal(t);
   s.here.simulator.release();
   assert.deepEqual(await running, served);
@@ -38,7 +39,7 @@ test("the journal cannot write: what runs is charged in the store before its end
   await settledState(s, RUNNING);
 });
 
-test("neither can take them: what runs ends well, is told, and is charged once when the store is back", async (t) => {
+test("if neither can write, running requests end well, are reported, and are charged once when the store is back", async (t) => {
   const { s, running } = await withoutJournal(t);
   await s.proxy.refuse();
   s.here.simulator.release();
@@ -50,7 +51,7 @@ test("neither can take them: what runs ends well, is told, and is charged once w
   assert.equal(await s.metric("unrecorded_charges"), 0);
 });
 
-test("neither can take them until the end: each is in the log as the last resort", async (t) => {
+test("if neither can write until the process ends, each charge is logged as a last resort", async (t) => {
   const clock = new HandClock();
   const { s, running } = await withoutJournal(t, clock);
   await s.proxy.refuse();

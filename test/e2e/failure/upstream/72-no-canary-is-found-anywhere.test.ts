@@ -14,7 +14,7 @@ import { requestBytes } from "./rig.ts";
 const PROMPT = "canary-prompt-5f1c9d";
 const ANSWER = "canary-answer-77ab02";
 
-test("success, refusals, failures and a client that leaves: nothing of them is written down", {
+test("successes, refusals, failures and disconnects leave no key and no prompt in anything that is written", {
   timeout: 60_000,
 }, async () => {
   const here = await startGatewayHere();
@@ -56,7 +56,7 @@ test("success, refusals, failures and a client that leaves: nothing of them is w
       here.simulator.clearPrograms();
     }
     await assertAtRest(here, account);
-    // A model is named in logs and errors as it was typed; as a label and in the ledger it is not.
+    // A model name appears in logs and errors as it was typed, but not as a label or in the ledger.
     const log = JSON.stringify(here.log.map((line) => ({ ...line, model: undefined })));
     const admin = { headers: { authorization: "Bearer test-admin-token" } };
     const shown = ["", "/ledger", "/keys"].map((path) => `/admin/v1/accounts/${account.name}${path}`);

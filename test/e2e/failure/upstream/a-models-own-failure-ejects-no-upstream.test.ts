@@ -1,7 +1,7 @@
 /**
- * A model that fails (a call that it could not write, an abort) says so in a reply of a server that is well. A client can bring
- * that about with its tools, so it must not cost the others their upstream (ARCHITECTURE.md promise 10); and what the request
- * brings about is not asked again, and is absorbed within the account's allowance (promise 3).
+ * If a model fails (an invalid tool call, an abort), its healthy server reports this in the reply. A client can cause
+ * it with its tools, so it must not eject the upstream for other clients (ARCHITECTURE.md promise 10). A failure that
+ * the request causes is not retried, and is absorbed within the account's allowance (promise 3).
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -17,7 +17,7 @@ before(async () => {
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
-/** A whole reply that ends in this word: 20,000 tokens in and 1,500 out, 0.0825 USD. */
+/** A whole reply that ends with this stop reason: 20,000 tokens in and 1,500 out, 0.0825 USD. */
 const BODIES: Readonly<Record<Protocol, (word: string) => Fields>> = {
   chat: (word) => ({
     ...{ id: "c", object: "chat.completion", created: 1, model: "m" },
@@ -43,7 +43,7 @@ async function healthyOf(upstream: string): Promise<string | undefined> {
 
 for (const [client, upstream] of DIRECTIONS) {
   for (const word of ["function_call_filter: MALFORMED_FUNCTION_CALL", "TOO_MANY_TOOL_CALLS"]) {
-    test(`${client} on ${upstream}: ${word} is asked once, absorbed within the allowance, then charged`, async () => {
+    test(`${client} on ${upstream}: ${word} is tried once, absorbed within the allowance, then charged`, async () => {
       const account = await here.account({ usd: "5" });
       here.simulator.program({ body: BODIES[upstream](word) }, { times: 20 });
       const before = here.simulator.requests.length;
@@ -63,7 +63,7 @@ for (const [client, upstream] of DIRECTIONS) {
   }
 }
 
-test("a stream of which nothing was shown before its call went wrong is absorbed within the allowance, too", async () => {
+test("a stream that showed nothing before its tool call failed is absorbed within the allowance, too", async () => {
   const account = await here.account({ usd: "5" });
   const chunk = (choice: Fields, members: Fields = {}) => ({
     data: { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice], ...members },
@@ -81,7 +81,7 @@ test("a stream of which nothing was shown before its call went wrong is absorbed
   assert.deepEqual(kinds, [...Array(6).fill("absorbed"), "usage", "usage"]);
 });
 
-test("a stream that was shown in part before its call went wrong costs no more than was held for it", async () => {
+test("a stream that was shown in part before its tool call failed costs no more than its hold", async () => {
   const account = await here.account({ usd: "5" });
   const chunk = (choice: Fields, members: Fields = {}) => ({
     data: { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice], ...members },
@@ -102,7 +102,7 @@ test("a stream that was shown in part before its call went wrong costs no more t
 });
 
 for (const protocol of PROTOCOL_LIST) {
-  test(`${protocol}: an abort is asked once more, is the operator's cost, and leaves the upstream to others`, async () => {
+  test(`${protocol}: an abort is retried once, is absorbed by the operator, and does not eject the upstream`, async () => {
     const account = await here.account({ usd: "5" });
     here.simulator.program({ body: BODIES[protocol]("abort") }, { times: 20 });
     const before = here.simulator.requests.length;
@@ -122,7 +122,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.equal(other.status, 200, await other.text());
   });
 
-  test(`${protocol}: a server that says that it is overloaded in this way is passed over as before`, async () => {
+  test(`${protocol}: a server that reports overload in this way is ejected`, async () => {
     const account = await here.account({ usd: "5" });
     here.simulator.program({ body: BODIES[protocol]("engine_overloaded") }, { times: 20 });
     for (let i = 0; i < 10; i++) await (await ask(here, protocol, account.key, limited(protocol, protocol, 50))).text();

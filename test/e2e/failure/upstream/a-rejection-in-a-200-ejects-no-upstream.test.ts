@@ -1,6 +1,7 @@
 /**
- * A server that answers 200 and rejects the request in the body, or in the first event, in any of the forms in which servers do, is well:
- * the client gets a 400 with its words, nothing is asked again, and the others keep their upstream (ARCHITECTURE.md promise 10).
+ * A server that answers 200 and rejects the request in the body or in the first event, in any of the forms that servers
+ * use, is healthy: the client gets a 400 with the server's text, there is no retry, and the upstream is not ejected
+ * (ARCHITECTURE.md promise 10).
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -16,7 +17,7 @@ afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
 const LONG = "The number of tokens to keep is greater than the context length";
-/** As servers write it: by a status, as a plain text, without an envelope. */
+/** As servers write it: with a status, as plain text, without an envelope. */
 const FORMS = {
   "a status": [{ error: { code: 400, message: "Invalid tool schema" } }, /Invalid tool schema/],
   "a plain text": [{ error: LONG }, /greater than the context length/],
@@ -31,7 +32,7 @@ const CASES = PROTOCOL_LIST.flatMap((client) =>
 
 for (const { client, form, body, words } of CASES) {
   for (const stream of [false, true]) {
-    test(`${client}, ${form}, ${stream ? "streamed" : "whole"}: it is the client's 400, asked once and on nobody's bill`, async () => {
+    test(`${client}, ${form}, ${stream ? "streamed" : "whole"}: the client gets a 400 after one attempt, and nothing is charged or absorbed`, async () => {
       const account = await here.account();
       here.simulator.program(stream ? { frames: [{ data: body }] } : { body }, { times: 20 });
       const before = here.simulator.requests.length;

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row A7: a gateway that the machine stopped for a while (SIGSTOP, a long pause of its VM) goes
- * on as if nothing were.
+ * docs/failure-model.md row A7: a gateway that was stopped for a while (SIGSTOP, a long pause of its VM) continues
+ * normally.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -21,7 +21,7 @@ for (const store of ["embedded", "redis"] as const) {
       const running = Array.from({ length: 5 }, () => ask(gateway, key, chat({ stream: true })));
       await made.simulator.waitFor(5);
       gateway.child.kill("SIGSTOP");
-      // The upstream answers, and a client asks, while nobody is at home.
+      // The upstream answers, and a client sends a request, while the gateway is stopped.
       made.simulator.release();
       const waiting = ask(gateway, key, chat());
       if (other) assert.equal((await ask(other, key, chat())).status, 200);

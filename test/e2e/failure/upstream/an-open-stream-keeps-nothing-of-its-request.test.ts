@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 13: what is known of a running stream does not grow with what was asked. A body is needed to ask one upstream
- * after another; with the beginning of an answer it is in nobody's memory any more, in each pair of protocols.
+ * ARCHITECTURE.md promise 13: the memory of a running stream does not depend on the size of its request. The body is
+ * needed to try one upstream after another; once an answer has begun, it is released, for each pair of protocols.
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -14,20 +14,23 @@ import { rawUpstream, requestBytes, SSE_HEAD, withUpstreams } from "./rig.ts";
 
 const STREAMS = 8;
 const PROMPT_BYTES = 400_000;
-/** For both ends of a stream and the gateway between them, in this one process, and for code that is compiled meanwhile; a body is more. */
+/**
+ * Allows for both ends of a stream, the gateway between them in the same process, and code compiled meanwhile; a body
+ * is larger.
+ */
 const BYTES_PER_STREAM_MAX = 250_000;
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** Garbage that another thread gives back, or a turn of the loop later, is looked at again. */
+/** Garbage that is freed by another thread, or one turn of the loop later, is measured again. */
 const LOOKS_MAX = 50;
 
 type Used = () => number;
 const allBytes: Used = () => process.memoryUsage().heapUsed + process.memoryUsage().external;
 const bufferBytes: Used = () => process.memoryUsage().arrayBuffers;
 
-/** What is in use, once it is no more than `most` or garbage alone. */
+/** The memory in use, as soon as it is at most `most`, or after garbage collection no longer reduces it. */
 async function usedBytes(used: Used, most = 0): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let looks = 0; looks < (most === 0 ? 5 : LOOKS_MAX) && least > most; looks++) {
@@ -110,7 +113,7 @@ async function begun(
     const content = `${i % 10}`.repeat(bytes);
     const conversation = client === "responses" ? { input: content } : { messages: [{ role: "user", content }] };
     const socket = new RawSocket({ port: here.port });
-    // A model of the rig's is called by the protocol that its upstream speaks.
+    // A model of the rig is called over the protocol that its upstream speaks.
     socket.send(requestBytes(client, account.key, { model: `${upstream}-${upstream}`, stream: true, ...conversation }));
     await socket.until((text) => text.includes('"hi"') || text.includes("error"));
     assert.match(socket.text, /"hi"/);
@@ -121,8 +124,8 @@ async function begun(
 
 for (const client of PROTOCOL_LIST) {
   for (const upstream of PROTOCOL_LIST) {
-    test(`${client} over ${upstream}`, async () => {
-      // What is made once is there before it is measured.
+    test(`${client} over ${upstream}: an open stream does not keep the body of its request`, async () => {
+      // What is created only once exists before the measurement.
       const first = await begun(client, upstream);
       const before = await usedBytes(allBytes);
       const clients = await begun(client, upstream);
@@ -133,7 +136,7 @@ for (const client of PROTOCOL_LIST) {
   }
 }
 
-test("nor one that is sent in one piece", async () => {
+test("a request that is sent in one piece is not kept either", async () => {
   const streams = 30;
   const bytes = 60_000;
   const first = await begun("chat", "chat", streams, bytes);

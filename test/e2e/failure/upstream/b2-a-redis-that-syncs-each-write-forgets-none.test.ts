@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B2: a Redis that syncs each write, killed again and again under load: each charge once, no
- * key forgotten.
+ * docs/failure-model.md row B2: a Redis that syncs each write is killed repeatedly under load: each request is charged
+ * once, and no key is lost.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -9,7 +9,7 @@ import { ask, chat, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } 
 const FUNDS = 10_000_000_000n;
 const KILLS = 5;
 
-test("five kills under load", { timeout: 180_000 }, async () => {
+test("five kills under load lose no charge and no key", { timeout: 180_000 }, async () => {
   const redisArgs = ["--appendonly", "yes", "--appendfsync", "always"];
   const made = await startHouse({ store: "redis", redisArgs });
   try {
@@ -31,7 +31,7 @@ test("five kills under load", { timeout: 180_000 }, async () => {
       const load = Array.from({ length: 10 }, askOnce);
       await load[0];
       await Promise.all([...load, redis.crash()]);
-      // The breaker's probe finds it again by itself.
+      // The breaker's probe notices by itself that Redis is back.
       for (const before = answered; answered === before; ) await askOnce();
     }
     const { balance } = await untilNothingHeld(gateway, name);

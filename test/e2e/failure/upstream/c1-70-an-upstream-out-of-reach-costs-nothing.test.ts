@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C1 and 70: no connection, no name, no trust: a refusal in the caller's protocol, and
- * nothing on the bill.
+ * docs/failure-model.md rows C1 and 70: no connection, an unknown name, or an untrusted certificate: a refusal in the
+ * client's protocol, and no charge.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -56,7 +56,7 @@ for (const [name, what, attempts] of [
 ] as const) {
   for (const protocol of PROTOCOL_LIST) {
     for (const stream of [true, false]) {
-      test(`${protocol}, ${stream ? "streamed" : "whole"}: an upstream that ${what}`, async () => {
+      test(`${protocol}, ${stream ? "streamed" : "whole"}: no charge for an upstream that ${what}`, async () => {
         const account = await here.account();
         if (name === "reset") proxy.spoil({ kind: "reset", at: 0 }, 2);
         const reply = await ask(here, protocol, account.key, { model: `${protocol}-${name}`, stream });
@@ -69,7 +69,7 @@ for (const [name, what, attempts] of [
         }
         await assertAtRest(here, account);
         assert.equal((await here.store.getAccount(account.tag))?.balance, 10_000_000_000n);
-        // What was sent may still cost us, and then it is in the ledger; what was never sent cannot.
+        // What was sent may still cost the operator, and then it is in the ledger; what was never sent cannot.
         const kinds = (await usageLines(here, account)).map((line) => line.kind);
         assert.deepEqual(kinds, name === "reset" ? ["absorbed", "absorbed"] : []);
         const line = await here.requestEnd(reply.headers.get("x-request-id") as string);
@@ -79,6 +79,6 @@ for (const [name, what, attempts] of [
   }
 }
 
-test("nothing of a request was written to a server that could not prove who it is", () => {
+test("nothing of a request was written to a server with an untrusted certificate", () => {
   assert.equal(requestsBehindTls, 0);
 });

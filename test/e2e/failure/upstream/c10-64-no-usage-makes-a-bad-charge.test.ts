@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows C10 and 64 as a property: for any usage that an upstream reports, the charge is a whole
+ * docs/failure-model.md rows C10 and 64 as a property: for any usage that an upstream reports, the charge is an integer
  * amount within bounds.
  */
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ import { TOKEN_COUNT_MAX, type Usage } from "../../../../src/values/tokens/usage
 const PRICES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_250n, cacheWrite1h: 2_000n, output: 10_000n };
 const CONTEXT_TOKENS = 200_000;
 const OUTPUT_TOKENS_MAX = 32_000;
-/** The largest counts that are any, each at its price. */
+/** The largest valid counts, each at its price. */
 const DEAREST = BigInt(TOKEN_COUNT_MAX) * (1_000n + 100n + 1_250n + 2_000n + 10_000n);
 const HOLD = 4_000_000n;
 
@@ -55,7 +55,7 @@ const TERMS: ChargeTerms = {
 };
 const ROUTE = { upstream: "up", cost: price } as unknown as Route;
 
-/** What an upstream sends in place of a count: mostly numbers, true and absurd. */
+/** What an upstream sends instead of a count: mostly numbers, realistic and absurd. */
 const said = fc.oneof(
   { weight: 16, arbitrary: fc.integer({ min: 0, max: 60_000 }) },
   fc.integer(),
@@ -99,7 +99,7 @@ const usage = fc.tuple(counts(NAMES), fc.oneof(counts(DETAILS), said)).map(([top
 
 const READERS: Readonly<Record<string, (values: readonly unknown[]) => Usage | undefined>> = {
   chat: (values) => values.reduce<Usage | undefined>((was, value) => readChat(value) ?? was, undefined),
-  // Sent twice in a stream, the second time on top of the first.
+  // Sent twice in a stream, the second merged with the first.
   messages(values) {
     const read = new MessageUsage();
     for (const value of values) read.count(value);
@@ -110,7 +110,7 @@ const READERS: Readonly<Record<string, (values: readonly unknown[]) => Usage | u
 };
 
 for (const [protocol, read] of Object.entries(READERS)) {
-  test(`${protocol}: C10: any usage, told once or more often, is charged within bounds or not believed`, () => {
+  test(`${protocol}: C10: any usage, reported once or several times, is either charged within bounds or rejected`, () => {
     let believed = 0;
     let refused = 0;
     const property = fc.property(

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C2 and C3: silence before the head costs nothing; silence in mid-stream is filled, ended,
- * and billed as far as it went.
+ * docs/failure-model.md rows C2 and C3: silence before the headers costs nothing; silence in mid-stream is filled with
+ * heartbeats, then the stream is ended and charged for what came.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -23,7 +23,7 @@ interface Scene {
   readonly clock: HandClock;
   readonly here: GatewayHere;
   readonly proxy: ByteProxy;
-  /** Resolves once the proxy has fallen silent so many times. */
+  /** Resolves when the proxy has become silent this many times. */
   silent(times: number): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ for (const protocol of PROTOCOL_LIST) {
     [true, 60_000],
     [false, 600_000],
   ] as const) {
-    test(`${protocol}: C2, ${stream ? "first_byte" : "whole"} is what an upstream may take, and nobody pays for it`, async (t) => {
+    test(`${protocol}: C2, a silent upstream times out after ${stream ? "first_byte" : "whole"}, and nothing is charged`, async (t) => {
       const { clock, here, proxy, silent } = await scene(t);
       const account = await here.account();
       proxy.spoil({ kind: "silence", at: 0 }, 2);
@@ -73,7 +73,7 @@ for (const protocol of PROTOCOL_LIST) {
     });
   }
 
-  test(`${protocol}: C3, heartbeats in mid-stream, then one failed end, and a bill for what came`, async (t) => {
+  test(`${protocol}: C3, silence in mid-stream brings heartbeats, then one failed end, and a charge for what came`, async (t) => {
     const { clock, here, proxy, silent } = await scene(t);
     const account = await here.account();
     // After some words, in the middle of a frame.

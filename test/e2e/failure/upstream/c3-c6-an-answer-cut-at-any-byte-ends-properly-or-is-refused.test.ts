@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C1, C3, C4 and C6, ARCHITECTURE.md promises 3 and 8, invariant 21: an answer that breaks
- * off, or is spoiled, at any byte.
+ * docs/failure-model.md rows C1, C3, C4 and C6, ARCHITECTURE.md promises 3 and 8, invariant 21: an answer that is cut,
+ * or corrupted, at any byte.
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
@@ -27,7 +27,7 @@ after(async () => {
   await simulator.close();
 });
 
-/** Both tries of a request meet the fault. */
+/** Both attempts of a request hit the fault. */
 const TRIES = 2;
 const REPLY = { text: "some words and more ".repeat(4), deltaChars: 20 };
 /** Longer than any answer of these tests. */
@@ -47,7 +47,7 @@ for (const protocol of PROTOCOL_LIST) {
     const model = `${protocol}-spoiled`;
 
     for (const faultAt of FAULTS) {
-      test(`${name}: ${faultAt(0).kind} at any byte is one proper end or a refusal, and one charge or none`, async () => {
+      test(`${name}: ${faultAt(0).kind} at any byte gives one proper end or a refusal, and at most one charge`, async () => {
         const seen = new Set<string>();
         for (let at = 0; at < BYTES_MAX; at += STEP) {
           const account = await here.account();
@@ -70,7 +70,7 @@ for (const protocol of PROTOCOL_LIST) {
           if (reply.status !== 200) assert.equal(charged, 0n, `${at}: nothing was delivered`);
           else assert.ok(outcome === "failed" || charged > 0n, `${at}: an answer is charged`);
           seen.add(outcome);
-          // After the end of the answer there is nothing left to spoil.
+          // After the end of the answer there is nothing left to corrupt.
           if (proxy.faults() === before) break;
         }
         assert.ok(seen.has("403"), [...seen].join());
@@ -79,7 +79,7 @@ for (const protocol of PROTOCOL_LIST) {
       });
     }
 
-    test(`${name}: an answer that comes byte by byte is a whole answer`, async () => {
+    test(`${name}: an answer that arrives byte by byte is a complete answer`, async () => {
       const account = await here.account();
       simulator.program(REPLY, { times: 2 });
       const plain = await (await ask(here, protocol, account.key, { model, stream })).text();

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C4, C5, C7 and 65, invariants 26 and 27: floods, bombs and garbage end the stream properly
- * and cost no long turn of the loop.
+ * docs/failure-model.md rows C4, C5, C7 and 65, invariants 26 and 27: floods, decompression bombs and garbage end the
+ * stream properly and cause no long turn of the event loop.
  */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
@@ -14,7 +14,7 @@ import { chargeOf, endOf, rawUpstream, SSE_HEAD, withUpstreams } from "./rig.ts"
 /** Invariant 27. */
 const TURN_MS_MAX = 250;
 
-/** The longest last frame, which on responses repeats the whole answer, fits in. */
+/** Large enough for the longest last frame, which on responses repeats the whole answer. */
 const KEPT_BYTES = 1024 * 1024;
 
 let pieces: Iterable<Buffer> = [];
@@ -33,7 +33,7 @@ after(async () => {
   await upstream.close();
 });
 
-/** Writes for as long as somebody reads. */
+/** Writes as long as the other side reads. */
 function pour(socket: Socket, source: Iterator<Buffer>): void {
   for (let next = source.next(); !next.done; next = source.next()) {
     if (socket.destroyed) return;
@@ -62,7 +62,7 @@ const delta = (content: string) =>
 const END = `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } })}\n\ndata: [DONE]\n\n`;
 const FIRST = delta("hello");
 
-/** How the client's stream ends. */
+/** The floods, and how the client's stream ends. */
 const FLOODS: readonly (readonly [string, () => Iterable<Buffer>, "complete" | "failed"])[] = [
   ["a million empty data lines", () => flood(FIRST, "data:\n\n", 1_000_000, END), "complete"],
   ["a million comments", () => flood(FIRST, ": hm\n\n", 1_000_000, END), "complete"],
@@ -77,7 +77,9 @@ const FLOODS: readonly (readonly [string, () => Iterable<Buffer>, "complete" | "
 
 for (const protocol of PROTOCOL_LIST) {
   for (const [name, made, end] of FLOODS) {
-    test(`${protocol}: ${name} from a chat server`, { timeout: 60_000 }, async () => {
+    test(`${protocol}: ${name} from a chat server: the stream ends properly, and no turn of the event loop is long`, {
+      timeout: 60_000,
+    }, async () => {
       const account = await here.account();
       encoding = undefined;
       pieces = made();
@@ -101,7 +103,7 @@ const PACK = {
 } as const;
 
 for (const [name, pack] of Object.entries(PACK)) {
-  test(`${name}: a stream that unpacks to 64 MB of one line ends as failed`, { timeout: 60_000 }, async () => {
+  test(`${name}: a stream that decompresses to one line of 64 MB ends as failed`, { timeout: 60_000 }, async () => {
     const account = await here.account();
     encoding = name;
     pieces = [pack(Buffer.concat([Buffer.from(FIRST), Buffer.from("data: "), Buffer.alloc(64 * 1024 * 1024, 0x78)]))];
@@ -117,7 +119,7 @@ for (const [name, pack] of Object.entries(PACK)) {
   });
 }
 
-test("encodings on top of each other, and one that nobody knows, are upstream_invalid", async () => {
+test("stacked encodings and an unknown encoding are upstream_invalid", async () => {
   const account = await here.account();
   for (const stacked of ["gzip, gzip", "br, gzip", "gzip, identity, br", "compress", "x-unknown", "gzip;q=1"]) {
     encoding = stacked;
@@ -129,7 +131,7 @@ test("encodings on top of each other, and one that nobody knows, are upstream_in
   assert.equal(await chargeOf(here, account), 0n);
 });
 
-/** Reads a stream to its end and keeps the last of it, from the beginning of a frame on. */
+/** Reads a stream to its end and keeps its last part, from the beginning of a frame on. */
 async function lastOf(reply: Response): Promise<string> {
   let kept: Buffer = Buffer.alloc(0);
   for await (const piece of reply.body as unknown as AsyncIterable<Uint8Array>) {

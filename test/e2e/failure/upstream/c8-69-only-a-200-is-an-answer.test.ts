@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C8, 63 and 69: interim answers are read past, and what is neither an answer nor an error
- * is never passed on.
+ * docs/failure-model.md rows C8, 63 and 69: interim responses are skipped, and anything that is neither an answer nor
+ * an error is never passed on.
  */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
@@ -39,7 +39,7 @@ const INTERIM: readonly (readonly [string, string])[] = [
 
 for (const protocol of PROTOCOL_LIST) {
   for (const [name, bytes] of INTERIM) {
-    test(`${protocol}: ${name} before the answer is read past`, async () => {
+    test(`${protocol}: ${name} before the answer is skipped`, async () => {
       const account = await here.account();
       answer = (socket) => socket.write(bytes + good(protocol));
       const reply = await ask(here, protocol, account.key, { model: `${protocol}-raw` });
@@ -50,7 +50,7 @@ for (const protocol of PROTOCOL_LIST) {
     });
   }
 
-  test(`${protocol}: 100 Continue, which nobody asked for, is upstream_invalid, and the next request has a fresh connection`, async () => {
+  test(`${protocol}: an unrequested 100 Continue is upstream_invalid, and the next request uses a new connection`, async () => {
     const account = await here.account();
     const used: number[] = [];
     answer = (socket, connection) => {
@@ -83,7 +83,7 @@ for (const protocol of PROTOCOL_LIST) {
     ["308 Permanent Redirect", "location: TARGET\r\n"],
     ["399 Odd", "refresh: 0; url=TARGET\r\n"],
   ] as const) {
-    test(`${protocol}: ${status} is a failure of the upstream, and leads nowhere`, async () => {
+    test(`${protocol}: ${status} counts as an upstream failure, and is not followed`, async () => {
       const account = await here.account();
       const head = `HTTP/1.1 ${status}\r\n${more.replace("TARGET", target.url)}content-type: application/json\r\n`;
       answer = (socket) => socket.write(`${head}content-length: 0\r\n\r\n`);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C9 and 71, invariant 19: even if an upstream says too much, too early or something twice,
- * each request gets its own answer.
+ * docs/failure-model.md rows C9 and 71, invariant 19: even if an upstream sends too many bytes, sends them too early or
+ * sends them twice, each request gets its own answer.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -37,7 +37,7 @@ function poison(protocol: Protocol): string {
   return `${JSON_HEAD}content-length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** Asks for an answer that holds this word; gives what came. */
+/** Requests an answer that contains this word. @returns what came. */
 async function askFor(protocol: Protocol, account: TestAccount, word: string, stream: boolean): Promise<string> {
   const prompt = `simulate: {"text":"${word}"}`;
   const conversation = protocol === "responses" ? { input: prompt } : { messages: [{ role: "user", content: prompt }] };
@@ -58,7 +58,7 @@ const SURPLUS: readonly (readonly [string, (protocol: Protocol) => string])[] = 
 for (const protocol of PROTOCOL_LIST) {
   for (const stream of [false, true]) {
     for (const [name, bytes] of SURPLUS) {
-      test(`${protocol}, ${stream ? "streamed" : "whole"}: ${name} behind each answer reaches nobody`, async () => {
+      test(`${protocol}, ${stream ? "streamed" : "whole"}: ${name} after each answer does not reach any client`, async () => {
         const account = await here.account();
         for (let round = 0; round < 10; round++) {
           proxy.spoil({ kind: "surplus", bytes: Buffer.from(bytes(protocol)) });
@@ -78,7 +78,7 @@ for (const protocol of PROTOCOL_LIST) {
     }
   }
 
-  test(`${protocol}: an answer before the request's body was read serves that request only`, async () => {
+  test(`${protocol}: an answer sent before the request's body was read serves that request only`, async () => {
     const early = `${JSON_HEAD}content-length: ${JSON.stringify(WHOLE[protocol]).length}\r\n\r\n${JSON.stringify(WHOLE[protocol])}`;
     const fast = await rawEarly(early);
     const mine = await startGatewayHere({ config: withUpstreams({ early: { url: fast.url } }) });
@@ -108,7 +108,7 @@ for (const protocol of PROTOCOL_LIST) {
     ["an HTTP/0.9 answer", "{}"],
     ["an answer of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
   ] as const) {
-    test(`${protocol}: ${name} is refused, and the next request is fine`, async () => {
+    test(`${protocol}: ${name} is refused, and the next request is served`, async () => {
       const account = await here.account();
       answer = (socket) => socket.end(Buffer.from(bytes, "latin1"));
       const reply = await ask(here, protocol, account.key, { model: `${protocol}-raw` });
@@ -124,7 +124,7 @@ for (const protocol of PROTOCOL_LIST) {
   }
 }
 
-/** A server that answers as soon as a connection says its first byte, and reads no further. */
+/** A server that answers at the first byte of a connection, and reads no further. */
 async function rawEarly(bytes: string) {
   let connections = 0;
   const sockets = new Set<Socket>();

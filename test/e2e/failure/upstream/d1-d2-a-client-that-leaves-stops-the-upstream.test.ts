@@ -17,7 +17,7 @@ before(async () => {
 afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
-/** Invariant 24: from the moment that the kernel knows. */
+/** Invariant 24: measured from the moment that the kernel knows. */
 const ABORT_MS_MAX = 1_000;
 const WORDS = { text: "word ".repeat(40), deltaChars: 5 };
 
@@ -30,7 +30,7 @@ const WAYS: Readonly<Record<string, (client: RawSocket) => void>> = {
 for (const protocol of PROTOCOL_LIST) {
   for (const [name, leave] of Object.entries(WAYS)) {
     for (const stream of [true, false]) {
-      test(`${protocol}, ${stream ? "streamed" : "whole"}: D1, ${name} before the first byte`, async () => {
+      test(`${protocol}, ${stream ? "streamed" : "whole"}: D1, ${name} before the first byte stops the upstream`, async () => {
         const account = await here.account();
         const count = here.simulator.count;
         here.simulator.program({ fault: { stallBeforeHeaders: true } });
@@ -52,7 +52,7 @@ for (const protocol of PROTOCOL_LIST) {
       });
     }
 
-    test(`${protocol}: D2, ${name} in mid-stream: paid as far as it went`, async () => {
+    test(`${protocol}: D2, ${name} in mid-stream stops the upstream, and what came is charged`, async () => {
       const account = await here.account();
       here.simulator.program({ ...WORDS, fault: { stallAfterEvents: 12 } });
       const client = new RawSocket({ port: here.port }).send(requestBytes(protocol, account.key, { stream: true }));
@@ -73,7 +73,7 @@ for (const protocol of PROTOCOL_LIST) {
       assert.deepEqual([state?.account.held, state?.inFlight], [0n, 0]);
     });
 
-    test(`${protocol}: D2, ${name} right behind the last byte is a success`, async () => {
+    test(`${protocol}: D2, ${name} right after the last byte is a success`, async () => {
       const account = await here.account();
       for (const stream of [true, false]) {
         here.simulator.program(WORDS);

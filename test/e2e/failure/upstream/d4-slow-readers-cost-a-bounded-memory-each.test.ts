@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row D4, invariant 25: a hundred clients that read a few bytes now and then hold back the
- * upstream, not our memory.
+ * docs/failure-model.md row D4, invariant 25: for a hundred clients that read a few bytes now and then, the upstream
+ * waits and the gateway's memory stays bounded.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -12,7 +12,9 @@ import { RawSocket } from "../../../rig/raw-socket.ts";
 import { rawUpstream, requestBytes, SSE_HEAD, withUpstreams } from "./rig.ts";
 
 const CLIENTS = 100;
-/** Invariant 25: 256 KiB and one event, on each side of us; all that Node keeps of both sockets is in it. */
+/**
+ * Invariant 25: 256 KiB and one event, on each side of the gateway; this includes all that Node keeps for both sockets.
+ */
 const BYTES_PER_STREAM_MAX = 2 * (256 * 1024 + 64 * 1024);
 const OFFERED_BYTES = 64 * 1024 * 1024;
 
@@ -29,7 +31,7 @@ const CHUNK = Buffer.from(
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** What is in use, garbage and what others wait to give back left out. */
+/** The memory in use, without garbage and without what other threads have yet to free. */
 async function usedBytes(): Promise<number> {
   for (let i = 0; i < 3; i++) {
     collectGarbage();
@@ -39,11 +41,13 @@ async function usedBytes(): Promise<number> {
   return heapUsed + external;
 }
 
-test("a hundred slow readers", { timeout: 120_000 }, async () => {
+test("a hundred slow readers use a bounded amount of memory, and each gets its answer at its own pace", {
+  timeout: 120_000,
+}, async () => {
   let stopped = 0;
   let offered = 0;
   const allStopped = Promise.withResolvers<void>();
-  // Writes only what the kernel takes at once, so that nothing waits in this process on the upstream's side.
+  // Writes only what the kernel takes at once, so that nothing is buffered in this process on the upstream's side.
   const upstream = await rawUpstream((socket) => {
     socket.write(`${SSE_HEAD}connection: close\r\n\r\n`);
     const pump = () => {
@@ -77,7 +81,7 @@ test("a hundred slow readers", { timeout: 120_000 }, async () => {
     const held = (await usedBytes()) - before;
     assert.ok(held < CLIENTS * BYTES_PER_STREAM_MAX, `${Math.round(held / CLIENTS)} bytes for each stream`);
     assert.ok(offered < CLIENTS * OFFERED_BYTES, "the upstream was not held back");
-    // A few bytes each, some times over: each client gets on, and no faster than it reads.
+    // A few bytes each, several times: each client makes progress, no faster than it reads.
     for (let round = 0; round < 3; round++) {
       for (const { socket } of clients) {
         socket.resume();

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row E1: the wall clock of a gateway, or of Redis, an hour ahead, an hour behind, and back by
- * five seconds again and again.
+ * docs/failure-model.md row E1: the wall clock of a gateway, or of Redis, is an hour ahead, an hour behind, or set back
+ * by five seconds repeatedly.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -25,7 +25,7 @@ const HOUR_S = 3_600;
 /** The clock's errors, in seconds from the right time, one after the other. */
 const JUMPS: readonly number[] = [HOUR_S, -HOUR_S, 0, ...Array.from({ length: 8 }, (_, at) => -5 * (at + 1)), 0];
 
-/** Whole and streamed, all answered; gives how many. */
+/** Sends one whole and one streamed request; both are answered. @returns how many. */
 async function askBoth(gateway: GatewayProcess, key: string): Promise<number> {
   for (const stream of [false, true]) {
     const answer = await ask(gateway, key, chat({ stream }));
@@ -35,7 +35,7 @@ async function askBoth(gateway: GatewayProcess, key: string): Promise<number> {
   return 2;
 }
 
-/** So many charges, each once, and nothing else has become of the money. */
+/** Asserts this many charges, each once, and that no other money has moved. */
 async function assertBooks(gateway: GatewayProcess, name: string, charges: number): Promise<void> {
   const { balance } = await untilNothingHeld(gateway, name);
   const lines = (await ledgerOf(gateway, name)).filter((line) => line.kind === "usage");
@@ -45,7 +45,10 @@ async function assertBooks(gateway: GatewayProcess, name: string, charges: numbe
   assert.equal(balance, FUNDS - (spent < 0n ? -spent : spent));
 }
 
-/** What the log says that requests took: by a clock that never jumps, while the one that dates the lines does. */
+/**
+ * The log's durations must be right: they come from a clock that never jumps, while the clock that dates the lines
+ * does.
+ */
 function assertLatencies(gateway: GatewayProcess): void {
   const took = requestLines(gateway).map((line) => line.duration_ms);
   assert.ok(took.length > 0);
@@ -97,7 +100,7 @@ for (const store of ["embedded", "redis"] as const) {
       assertLatencies(gateway);
       const times = requestLines(gateway).map(({ time }) => new Date(time).getTime());
       assert.ok(Math.max(...times) - Math.min(...times) > 1.9 * HOUR_S * 1_000, "the clock did not jump at all");
-      // With the embedded store the next process takes over a journal that was written in all of these times.
+      // With the embedded store the next process takes over a journal that was written at all of these times.
       clock.setOffset(-HOUR_S);
       await gateway.stop("SIGKILL");
       const next = await open();
@@ -110,7 +113,9 @@ for (const store of ["embedded", "redis"] as const) {
   });
 }
 
-test("cards and rates go by the store's clock, whatever the gateway's says", { timeout: 120_000 }, async () => {
+test("cards and rate limits follow the store's clock, whatever the gateway's clock says", {
+  timeout: 120_000,
+}, async () => {
   const clock = machineClock();
   const made = await startHouse({ store: "redis", faketime: true, clocks: [clock] });
   try {
@@ -136,7 +141,7 @@ test("cards and rates go by the store's clock, whatever the gateway's says", { t
   }
 });
 
-test("redis: a store whose clock jumps mints nothing, and charges each request once", {
+test("redis: a store whose clock jumps creates no money, and charges each request once", {
   timeout: 120_000,
 }, async () => {
   const made = await startHouse({ store: "redis", faketime: true });
@@ -149,7 +154,7 @@ test("redis: a store whose clock jumps mints nothing, and charges each request o
     const startMs = Date.UTC(2026, 0, 1);
     for (let i = 0; i < 60; i++) assert.equal((await ask(gateway, limited.key, chat())).status, 200);
     let charges = 0;
-    // Before the bucket's beginning first: there nothing flows back into it.
+    // First to a time before the bucket's beginning: it does not refill then.
     for (const offset of [0, -HOUR_S, -5, -10, -15, -20, 0]) {
       simulator.hold();
       const before = simulator.count;
@@ -162,7 +167,7 @@ test("redis: a store whose clock jumps mints nothing, and charges each request o
       assert.equal((await ask(gateway, limited.key, chat())).cause, "requests", `${offset} s`);
     }
     await assertBooks(gateway, name, charges);
-    // An hour ahead is a full bucket, and no more.
+    // An hour ahead the bucket is full, and no more.
     redis.setTime(startMs + HOUR_S * 1_000);
     let admitted = 0;
     while ((await ask(gateway, limited.key, chat())).status === 200) admitted += 1;

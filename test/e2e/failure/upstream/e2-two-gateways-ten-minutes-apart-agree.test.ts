@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row E2: the clocks of two gateways are ten minutes apart on either side of the right time, and
- * nothing changes.
+ * docs/failure-model.md row E2: the clocks of two gateways are ten minutes ahead and ten minutes behind, and nothing
+ * changes.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -24,7 +24,7 @@ const APART_S = 600;
 async function two(run: (house: House, first: GatewayProcess, second: GatewayProcess) => Promise<void>): Promise<void> {
   const clocks = [machineClock(APART_S), machineClock(-APART_S)];
   try {
-    // The store's time stands still, so that a bucket's figures are exact.
+    // The store's clock does not move, so that a bucket's figures are exact.
     const house = await startHouse({ store: "redis", gateways: 2, faketime: true, clocks });
     try {
       const [first, second] = house.gateways;
@@ -40,7 +40,7 @@ async function two(run: (house: House, first: GatewayProcess, second: GatewayPro
   }
 }
 
-/** When the process says that it finished its last request, by its own clock. */
+/** When the process logged that its last request ended, by its own clock. */
 function lastTimeOf(gateway: GatewayProcess): number {
   const line = gateway
     .output()
@@ -50,7 +50,7 @@ function lastTimeOf(gateway: GatewayProcess): number {
   return new Date(time).getTime();
 }
 
-test("they share one bucket, and the next request on either sees what was changed on the other", {
+test("two gateways share one bucket, and the next request on either sees a change made on the other", {
   timeout: 120_000,
 }, async () => {
   await two(async (_house, first, second) => {
@@ -74,7 +74,7 @@ test("they share one bucket, and the next request on either sees what was change
   });
 });
 
-test("neither takes the other's running requests for old ones", { timeout: 120_000 }, async () => {
+test("neither gateway takes the other's running requests for old ones", { timeout: 120_000 }, async () => {
   await two(async ({ simulator }, first, second) => {
     const { key, name } = await openAccount(first, { funds: FUNDS, group: "five-at-a-time" });
     simulator.hold();

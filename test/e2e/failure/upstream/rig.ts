@@ -1,4 +1,4 @@
-/** A whole gateway whose models can also be had from upstreams that a test spoils, and what is demanded of its answers. */
+/** A whole gateway whose models are also on upstreams that a test corrupts, and assertions about its answers. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -14,7 +14,7 @@ import {
   usageLines,
 } from "../../protocol/whole/asking.ts";
 
-/** What a spoiled upstream is: its base URL, and any further members of its configuration as YAML. */
+/** A faulty upstream: its base URL, and any further members of its configuration as YAML. */
 export interface SpoiledUpstream {
   readonly url: string;
   readonly more?: string;
@@ -22,7 +22,7 @@ export interface SpoiledUpstream {
 
 /**
  * The usual configuration, and for each name N models `chat-N`, `messages-N` and `responses-N` that only that upstream
- * serves. Unless a test says otherwise, no number of failures makes an upstream be passed over.
+ * serves. By default no number of failures ejects an upstream.
  */
 export function withUpstreams(upstreams: Readonly<Record<string, SpoiledUpstream>>): (places: ConfigPlaces) => string {
   const price = '{input: "1", output: "10"}';
@@ -42,7 +42,7 @@ export function withUpstreams(upstreams: Readonly<Record<string, SpoiledUpstream
   return (places) => testConfig(places).replace("models:\n", `${lines}models:\n${models}`);
 }
 
-/** A server that calls the test for each whole request, which writes what it likes on the bare socket. */
+/** A server that calls the test for each complete request; the test writes anything to the raw socket. */
 export async function rawUpstream(
   answer: (socket: Socket, text: string, connection: number) => void,
 ): Promise<{ readonly url: string; readonly connections: () => number; close(): Promise<void> }> {
@@ -88,7 +88,7 @@ export function requestBytes(protocol: Protocol, key: string, fields: Fields = {
   return `${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** A small good whole reply of each protocol, with a usage of 7 tokens in and 3 out. */
+/** A small valid whole reply of each protocol, with a usage of 7 tokens in and 3 out. */
 export const WHOLE: Readonly<Record<Protocol, object>> = {
   chat: {
     id: "c",
@@ -130,7 +130,7 @@ export const WHOLE: Readonly<Record<Protocol, object>> = {
 /** How a client of the protocol reads the end of its stream. */
 export type StreamEnd = "complete" | "failed" | "none";
 
-/** Reads a stream as its client does; fails when anything follows the end, or when there are two. */
+/** Reads a stream as its client does; fails if anything follows the end, or if there are two ends. */
 export function endOf(protocol: Protocol, text: string): StreamEnd {
   const ends = framesOf(text)
     .filter(({ data }) => data !== "")
@@ -154,7 +154,7 @@ function kindOf(protocol: Protocol, data: string): StreamEnd {
   return payload.type === "response.failed" ? "failed" : "none";
 }
 
-/** What an account was charged: at most one usage line, never negative, never above what was held. */
+/** What an account was charged: at most one usage line, never negative, never above the hold. */
 export async function chargeOf(here: GatewayHere, account: Pick<TestAccount, "tag">): Promise<bigint> {
   const charged = (await usageLines(here, account)).filter((line) => line.kind === "usage");
   assert.ok(charged.length <= 1, `${charged.length} charges`);

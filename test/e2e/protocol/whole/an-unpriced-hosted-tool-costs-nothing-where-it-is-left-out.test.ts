@@ -92,7 +92,7 @@ const LEFT_OUT: readonly (readonly [string, Protocol, Fields, Fields])[] = [
     },
   ],
   [
-    "alone in an item that adds tools, which goes",
+    "alone in an item that adds tools, which is left out too",
     "responses",
     {
       tools: [OWN],
@@ -179,7 +179,7 @@ const DEMANDED: readonly (readonly [string, Protocol, Fields])[] = [
     },
   ],
   [
-    "it stands where nothing is left out",
+    "it is in a part from which nothing is left out",
     "responses",
     { tools: [OWN], input: [{ role: "user", content: [{ type: "input_text", text: "x", tools: [SEARCH] }] }] },
   ],
