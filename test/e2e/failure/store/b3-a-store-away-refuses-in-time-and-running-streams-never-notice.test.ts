@@ -16,7 +16,7 @@ const AT_ONCE_MS = 200;
 const WAYS: Readonly<Record<string, { begin(s: Scene): Promise<void> | void; end(s: Scene): Promise<void> | void }>> = {
   refused: { begin: ({ proxy }) => proxy.refuse(), end: ({ proxy }) => proxy.accept() },
   stopped: { begin: ({ redis }) => redis.freeze(), end: ({ redis }) => redis.thaw() },
-  "a black hole": { begin: ({ proxy }) => proxy.blackHole(true), end: ({ proxy }) => proxy.blackHole(false) },
+  "behind a black hole": { begin: ({ proxy }) => proxy.blackHole(true), end: ({ proxy }) => proxy.blackHole(false) },
 };
 
 for (const [name, way] of Object.entries(WAYS)) {

@@ -27,7 +27,7 @@ const MANY = 1_000_000;
 
 for (const error of ERRORS) {
   const name = error.split(" ")[0] as string;
-  test(`${name}`, async (t) => {
+  test(`${name}: a single error is not noticed, and lasting errors are 503`, async (t) => {
     // Error replies come at once; what READONLY needs in addition, another connection, takes as long as a busy machine
     // needs.
     const s = await scene(t, { storeTimes: PATIENT });

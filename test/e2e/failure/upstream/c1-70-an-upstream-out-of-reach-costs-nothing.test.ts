@@ -50,9 +50,9 @@ after(async () => {
 for (const [name, what, attempts] of [
   ["refused", "refuses the connection", 2],
   ["reset", "resets each connection", 2],
-  ["nameless", "has a name that nobody knows", 2],
+  ["nameless", "has an unknown host name", 2],
   ["plain", "speaks no TLS on its port", 1],
-  ["stranger", "shows a certificate that nobody vouches for", 1],
+  ["stranger", "has an untrusted certificate", 1],
 ] as const) {
   for (const protocol of PROTOCOL_LIST) {
     for (const stream of [true, false]) {

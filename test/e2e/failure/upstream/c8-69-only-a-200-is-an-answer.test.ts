@@ -34,7 +34,7 @@ function good(protocol: Protocol): string {
 const INTERIM: readonly (readonly [string, string])[] = [
   ["102", "HTTP/1.1 102 Processing\r\n\r\n"],
   ["103 with links", "HTTP/1.1 103 Early Hints\r\nlink: </x>; rel=preload\r\n\r\n"],
-  ["a thousand of them", "HTTP/1.1 102 Processing\r\n\r\n".repeat(1_000)],
+  ["a thousand 102 responses", "HTTP/1.1 102 Processing\r\n\r\n".repeat(1_000)],
 ];
 
 for (const protocol of PROTOCOL_LIST) {

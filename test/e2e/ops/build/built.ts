@@ -1,4 +1,4 @@
-/** What `npm run build` makes, made once for the tests of a file, and programs run as their users run them. */
+/** The output of `npm run build`, built once for the tests of a file, and programs run as users run them. */
 import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -12,7 +12,7 @@ const BUILD = fileURLToPath(new URL("../../../../build/build.ts", import.meta.ur
 
 /** A folder that is removed at the end of the test file. */
 export function scratch(): { readonly dir: string; remove(): void } {
-  // People have such folders.
+  // With a space and non-ASCII characters, as some users' folders have.
   const dir = mkdtempSync(join(tmpdir(), "tollgate built "));
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
@@ -23,9 +23,9 @@ export function build(out: string, name: string, only?: "executable" | "package"
   return execFileSync(process.execPath, args, { encoding: "utf8", env: WITH_NODE });
 }
 
-/** A machine on which the Node of the dependencies is the one that is installed. */
+/** The environment of a machine on which the Node of the dependencies is installed. */
 export const WITH_NODE = { ...process.env, PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
-/** One without any, and without anything else. */
+/** The environment of a machine without Node, and without anything else. */
 export const WITHOUT_NODE = { PATH: "/nonexistent" };
 
 export interface Ran {
@@ -34,7 +34,7 @@ export interface Ran {
   readonly err: string;
 }
 
-/** Runs a command to its end, in an empty folder of its own unless one is given. */
+/** Runs a command to its end, by default in a new empty folder. */
 export function run(command: readonly string[], env: NodeJS.ProcessEnv, cwd?: string): Promise<Ran> {
   const own = cwd ?? mkdtempSync(join(tmpdir(), "tollgate-empty-"));
   mkdirSync(own, { recursive: true });
@@ -48,7 +48,7 @@ export function run(command: readonly string[], env: NodeJS.ProcessEnv, cwd?: st
   });
 }
 
-/** Takes spans as OTLP over HTTP, and resolves `first` with the bytes of the first batch. */
+/** Receives spans as OTLP over HTTP, and resolves `first` with the bytes of the first batch. */
 export async function startSpanSink(): Promise<{
   readonly url: string;
   readonly first: Promise<Buffer>;

@@ -1,6 +1,6 @@
 /**
- * `npm run build` as its users have it: one file in an empty folder, without a checkout and without a Node; and a package
- * that npm has installed. Each test runs the programs themselves.
+ * The output of `npm run build` as its users have it: one file in an empty folder, without a checkout and without Node;
+ * and a package that npm has installed. Each test runs the programs themselves.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -41,11 +41,11 @@ before(() => {
 });
 after(remove);
 
-/** Runs the executable with nothing around it. */
+/** Runs the executable in an otherwise empty environment. */
 const tollgate = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ran> =>
   run([ONE, ...args], { ...WITHOUT_NODE, ...env });
 
-/** `tollgate simulator` of the executable, until the test ends. @returns its base URL. */
+/** Runs `tollgate simulator` of the executable until the test ends. @returns its base URL. */
 async function simulator(t: { after(undo: () => Promise<void>): void }): Promise<string> {
   const child = spawn(ONE, ["simulator"], { cwd: dir, env: WITHOUT_NODE, stdio: ["ignore", "pipe", "inherit"] });
   t.after(async () => {
@@ -62,7 +62,7 @@ async function simulator(t: { after(undo: () => Promise<void>): void }): Promise
   throw new Error(said);
 }
 
-/** A gateway of this program in a folder of its own, killed at the end of the test at the latest. */
+/** A gateway of this program in a new folder, killed at the end of the test at the latest. */
 async function serve(
   t: { after(undo: () => Promise<unknown>): void },
   program: readonly string[],
@@ -91,7 +91,7 @@ async function servesAll(gateway: Pick<GatewayProcess, "url">, key: string): Pro
   }
 }
 
-/** The console's document, everything that it names, and whatever its modules import. */
+/** The console's document, everything that it refers to, and whatever its modules import. */
 async function servesPages({ url }: Pick<GatewayProcess, "url">): Promise<void> {
   const seen = new Set<string>();
   const load = async (address: string): Promise<void> => {
@@ -115,7 +115,7 @@ test("the same sources and name give the same bytes", () => {
   assert.ok(!readFileSync(ONE).equals(readFileSync(TWO)));
 });
 
-test("the executable says what it is, and refuses what is wrong, with nothing around it", async () => {
+test("the executable prints its version and refuses wrong options in an otherwise empty environment", async () => {
   const said = await tollgate(["--version", "--json"]);
   const { node, ...facts } = JSON.parse(said.out) as Record<string, unknown>;
   assert.deepEqual(facts, { version, build: "one", running: null });
@@ -179,7 +179,7 @@ test("the executable serves three protocols, traces, reloads and drains, from a 
   assert.equal(await ended, 0);
 });
 
-test("the image's file system is enough: the executable serves in it, as a user who may write one folder", async (t) => {
+test("the executable serves in the image's file system, as a user who may write one folder", async (t) => {
   const root = place("image");
   const made = await run(["sh", join(process.cwd(), "deploy/image-root.sh"), ONE, root], process.env);
   assert.equal(made.status, 0, made.err);
@@ -216,7 +216,7 @@ test("the image's file system is enough: the executable serves in it, as a user 
   assert.equal(wrote, files.length + 1 + kept.length, "the configuration, and what is in the volume");
 });
 
-test("a file that was cut says so, and runs nothing", async () => {
+test("a truncated file reports it, and runs nothing", async () => {
   const file = join(place("cut"), "tollgate");
   copyFileSync(ONE, file);
   truncateSync(file, statSync(file).size - 1);
@@ -228,7 +228,7 @@ test("a file that was cut says so, and runs nothing", async () => {
   );
 });
 
-test("a build is upgraded in place under a stream, with workers that stay what their parent is", async (t) => {
+test("a build is upgraded in place under a stream, while workers keep the build of their parent", async (t) => {
   const redis = await startRedis();
   t.after(async () => redis.stop());
   const upstream = await startHandUpstream();
@@ -251,16 +251,16 @@ test("a build is upgraded in place under a stream, with workers that stay what t
 
   copyFileSync(TWO, `${file}.new`);
   renameSync(`${file}.new`, file);
-  // A worker that is started now is still the old build: it and its parent must know each other's messages.
+  // A worker that is started now must still run the old build, because it and its parent exchange messages.
   const workerServes = async (count: number): Promise<number> =>
     (JSON.parse(await old.line('"event":"worker_serves"', count)) as { pid: number }).pid;
   const pids = [await workerServes(1), await workerServes(2)];
-  // One of them has nothing to do and ends at once; the other drains for as long as the stream runs.
+  // One worker is idle and ends at once; the other drains for as long as the stream runs.
   for (const pid of pids) process.kill(pid, "SIGTERM");
   const pid = await workerServes(3);
   assert.ok(readFileSync(`/proc/${pid}/exe`).equals(readFileSync(ONE)));
 
-  // The next build takes over what is new, while the old one ends what runs.
+  // The next build takes new connections, while the old one finishes its streams.
   const next = await serve(t, [file], config("next"));
   assert.deepEqual(await adminGet(next, "/version"), {
     version,
@@ -322,7 +322,7 @@ test("the package installs without a registry, for a user and in a project, and 
   assert.deepEqual([asked.status, asked.out], [0, `${version}\n`]);
 });
 
-test("what is read later is of the build that runs, whatever is renamed over its file", async (t) => {
+test("scripts that are loaded later come from the running build, even if another build replaces its file", async (t) => {
   const file = join(place("renamed"), "tollgate");
   copyFileSync(ONE, file);
   const text = testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir: place("renamed-data") });
@@ -334,7 +334,7 @@ test("what is read later is of the build that runs, whatever is renamed over its
   await servesPages({ url: gateway.adminUrl });
 });
 
-test("a start, clients and monitoring need nothing of the script that is read later", async (t) => {
+test("a start, clients and monitoring work without the script that is loaded later", async (t) => {
   const own = place("least");
   cpSync(join(dir, "one", "package"), own, { recursive: true });
   const program = [process.execPath, join(own, "bin", "tollgate.cjs")];
@@ -349,16 +349,16 @@ test("a start, clients and monitoring need nothing of the script that is read la
   await servesAll(least, key);
   const statusOf = async (path: string) => (await fetch(least.adminUrl + path)).status;
   assert.deepEqual(await Promise.all(["/healthz", "/readyz", "/metrics"].map(statusOf)), [200, 200, 200]);
-  // So it is what was taken away that has the rest.
+  // This shows that the removed script contains the rest.
   const failed = await fetch(`${least.adminUrl}/admin/v1/accounts`);
   assert.equal(failed.status, 500);
   const saidBeside = ["x-request-id", "cache-control", "connection"].map((name) => failed.headers.get(name));
   assert.deepEqual(saidBeside.slice(1), ["no-store", "close"]);
   assert.ok(saidBeside[0]);
-  // Another build's, whose names for things would be others.
+  // The script of another build, whose internal names would differ.
   writeFileSync(later, readFileSync(elsewhere, "latin1").replace('!=="one"', '!=="two"'), "latin1");
   const triedAgain = least.line('"event":"console_defect"', 2);
-  // It is not tried again for a second.
+  // The gateway does not retry for a second.
   const asking = new AbortController();
   void triedAgain.finally(() => asking.abort());
   while (!asking.signal.aborted) assert.equal(await statusOf("/admin/v1/accounts"), 500);
@@ -372,7 +372,7 @@ test("a start, clients and monitoring need nothing of the script that is read la
   assert.equal(await least.stop("SIGTERM"), 0);
 });
 
-test("a Node that is too old is told so, and is not given syntax that it cannot read", async () => {
+test("a Node that is too old is reported, and gets no syntax that it cannot parse", async () => {
   const bin = join(dir, "one", "package", "bin", "tollgate.cjs");
   const old = `Object.defineProperty(process,"versions",{value:{node:"20.1.0"}});require(${JSON.stringify(bin)})`;
   const refused = await run([process.execPath, "-e", old], WITH_NODE);
@@ -381,8 +381,8 @@ test("a Node that is too old is told so, and is not given syntax that it cannot 
 });
 
 /**
- * A command as a container runs it: this folder is all there is, read-only but for the volume, with the kernel's /proc. As
- * user 1000 where this process may say so.
+ * Runs a command as in a container: this folder is the whole file system, read-only except for the volume, with the
+ * kernel's /proc. The user is 1000 if this process may switch users.
  */
 function asContainer(root: string, command: readonly string[]): readonly string[] {
   const script = `mount --bind "$0" "$0" && mount --bind "$0/var/lib/tollgate" "$0/var/lib/tollgate" &&
@@ -394,11 +394,11 @@ function asContainer(root: string, command: readonly string[]): readonly string[
 
 interface SocketStream {
   until(part: string): Promise<void>;
-  /** Everything, when it has ended. */
+  /** All the output, when the stream has ended. */
   end(): Promise<string>;
 }
 
-/** Asks for a chat stream over a unix socket. */
+/** Requests a chat stream over a unix socket. */
 async function overSocket(socketPath: string, key: string): Promise<SocketStream> {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
   const asked = request({ socketPath, path: "/v1/chat/completions", method: "POST", headers });

@@ -1,4 +1,4 @@
-/** The name that a front gives, through a real listener: from an address that is trusted, and from one that is not. */
+/** The user name that a front sends, through a real listener: from a trusted address and from an untrusted one. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import test, { type TestContext } from "node:test";
@@ -11,7 +11,7 @@ async function start(t: TestContext, trust_proxy: readonly string[]): Promise<Ga
   return gateway;
 }
 
-/** Signs in as a front on this machine would, with headers as they are on the wire. */
+/** Signs in as a front on this machine would, with the headers as they are on the wire. */
 function signIn(
   gateway: GatewayHere,
   users: readonly string[],
@@ -36,7 +36,7 @@ function signIn(
   });
 }
 
-test("a trusted front's visitor is in, and one who writes the header beside it is not", async (t) => {
+test("a visitor named by a trusted front is signed in; one who adds the header a second time is not", async (t) => {
   const gateway = await start(t, ["127.0.0.1/32"]);
   const [{ name }, other] = [await gateway.account(), await gateway.account()];
   const entered = await signIn(gateway, [name]);
@@ -49,7 +49,7 @@ test("a trusted front's visitor is in, and one who writes the header beside it i
   }
 });
 
-test("from an address that is not trusted the header says nothing", async (t) => {
+test("from an untrusted address the header has no effect", async (t) => {
   const gateway = await start(t, ["192.0.2.0/24"]);
   const { name } = await gateway.account();
   const refused = await signIn(gateway, [name]);

@@ -16,11 +16,11 @@ interface Axe {
 }
 
 /**
- * Asserts that axe finds nothing serious or critical.
- * @param rules `colours`: the one rule that is about them, where the same page was judged in other colours.
+ * Asserts that axe finds nothing serious or critical. @param rules `colours`: only the rule about colors, for a page
+ * that was already checked in other colors.
  */
 export async function assertAccessible(page: Page, about: string, rules: "all" | "colours" = "all"): Promise<void> {
-  // Through the debugger: the page's own policy refuses scripts of others.
+  // Through the debugger, because the page's own policy blocks foreign scripts.
   await page.evaluate(AXE);
   const options = { resultTypes: ["violations"], ...(rules === "colours" && { runOnly: ["color-contrast"] }) };
   const found = await page.evaluate(async (how: object) => {

@@ -1,4 +1,4 @@
-/** A sign-in link in a real browser: it opens once, the page says whose account it is, and signing out ends it. */
+/** A sign-in link in a real browser: it works once, the page names the account, and signing out ends the session. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, openWindow } from "../../../rig/browser.ts";
@@ -6,7 +6,7 @@ import { startGatewayHere } from "../../../rig/gateway.ts";
 
 after(closeBrowser);
 
-test("an owner comes in by a link, once, and goes out", async (t) => {
+test("an owner signs in by a link, once, and signs out", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const { name } = await gateway.account({ usd: "12.5" });

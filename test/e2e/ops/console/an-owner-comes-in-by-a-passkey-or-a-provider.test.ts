@@ -17,7 +17,7 @@ async function start(t: TestContext, change: Changes = {}): Promise<GatewayHere>
   return gateway;
 }
 
-/** Passkeys want a name, and this machine has one for itself. */
+/** Passkeys need a host name; localhost works on every machine. */
 const named = (url: string) => url.replace("127.0.0.1", "localhost");
 
 async function ask(gateway: GatewayHere, method: string, path: string, body?: object) {
@@ -52,7 +52,7 @@ async function addAuthenticator(page: Page) {
   return { session, authenticatorId };
 }
 
-test("a passkey is added, lets its owner in, is renamed and removed; then it opens nothing", async (t) => {
+test("a passkey is added, used to sign in, renamed and removed; then it no longer works", async (t) => {
   const gateway = await start(t);
   const { name } = await gateway.account({ usd: "12.5" });
   const { page, complaints } = await openWindow(t);
@@ -104,7 +104,7 @@ for (const [language, dark, width] of [
   ["en", false, 2000],
   ["zh-CN", true, 360],
 ] as const) {
-  test(`sign-in and access have nothing serious for axe: ${language}, ${dark ? "dark" : "light"}, ${width} px`, async (t) => {
+  test(`axe finds nothing serious on the sign-in page and the access page: ${language}, ${dark ? "dark" : "light"}, ${width} px`, async (t) => {
     const gateway = await start(t);
     const { name, tag } = await gateway.account();
     const { page, complaints } = await openWindow(t, { language, dark, width });
@@ -141,14 +141,14 @@ for (const [language, dark, width] of [
   });
 }
 
-test("one window ends another, and the operator ends all", async (t) => {
+test("one session ends another, and the operator ends all", async (t) => {
   const gateway = await start(t);
   const { name } = await gateway.account();
   const [one, other] = [await openWindow(t), await openWindow(t)];
   await enterByLink(gateway, one.page, name);
   await enterByLink(gateway, other.page, name);
   await one.page.getByRole("link", { name: "Access" }).click();
-  // What was pressed has another name while it runs: that it is gone says nothing.
+  // A button has another label while its request runs, so a missing label does not mean that the request is done.
   const ended = one.page.waitForResponse(/\/sessions\/end-others$/);
   await one.page.getByRole("button", { name: "End all others" }).click();
   assert.ok((await ended).ok());
@@ -161,13 +161,13 @@ test("one window ends another, and the operator ends all", async (t) => {
   assert.deepEqual([...one.complaints, ...other.complaints], []);
 });
 
-test("a provider lets in whom it names, and the page says why it does not", async (t) => {
+test("a provider signs in the users that it names, and the page says why others are refused", async (t) => {
   const oidc = await startOidc();
   t.after(() => oidc.close());
   const { issuer, clientId: client_id, clientSecret: client_secret } = oidc;
   const console = { oidc: { issuer, client_id, client_secret, claim: "email", label: "Example login" } };
   const gateway = await start(t, { console });
-  // The provider is another site, as it is for everybody: what cookies may go along is the browser's to judge.
+  // The provider is another site, as in reality: the browser decides which cookies are sent.
   const url = named(gateway.url);
   oidc.serve(`${url}/console/sign-in/oidc`);
   await gateway.store.createAccount({ tag: "Oidc000001" as never, name: "alice@example.com", plan: "free" });

@@ -1,4 +1,4 @@
-/** `tollgate explain` and `POST /admin/v1/explain`: about any key by its id, with sizes in place of a body. */
+/** `tollgate explain` and `POST /admin/v1/explain`: for any key by its id, with sizes instead of a body. */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
@@ -28,11 +28,11 @@ function explain(account: Pick<TestAccount, "keyId">, ...more: string[]) {
   return tollgate(here, "explain", "--key-id", account.keyId, ...wanted, ...more);
 }
 
-test("in words: the answer, every step, and the ways to a model server", async () => {
+test("as text: the answer, every step, and the possible routes", async () => {
   const good = await explain(rich, "--max-tokens", "400", "--input-bytes", "700000");
   assert.deepEqual([good.status, good.err], [0, ""]);
   assert.match(good.out, /^Answer +200$/m);
-  // 200,000 tokens of context at 2,000 nano-dollars, the dearest of the input prices, and 400 at 10,000.
+  // 200,000 tokens of context at 2,000 nano-dollars, the highest of the input prices, and 400 at 10,000.
   assert.match(good.out, /^Worst case +0\.404 USD for 200000 input and 400 output tokens; least 0\.40016 USD$/m);
   assert.match(good.out, /^funds +yes +The balance pays: 0\.404 USD held, the whole worst case\.$/m);
   assert.match(good.out, /^limits +yes +No rate is limited; 0 of 100 requests run now\.$/m);
@@ -47,14 +47,14 @@ test("in words: the answer, every step, and the ways to a model server", async (
   for (const account of [rich, poor]) await assertAtRest(here, account);
 });
 
-test("for a name that no model has, the nearest that the key's group serves", async () => {
+test("for an unknown model name, the nearest name that the key's group serves is suggested", async () => {
   const stepOf = async (model: string) => /^model +NO +(.*)$/m.exec((await explain(rich, "--model", model)).out)?.[1];
   assert.equal(await stepOf("chat-l"), "Refused: unknown_model. Did you mean chat-1?");
-  // Served by another group alone, or far from all.
+  // Served only by another group, or too different from all names.
   for (const model of ["other-famly", "gpt-77"]) assert.equal(await stepOf(model), "Refused: unknown_model.");
 });
 
-test("a group that keys name and the configuration lacks is told as what it is, and the client hears what it always does", async (t) => {
+test("a group that keys name and the configuration lacks is reported to the operator, while the client gets the usual refusal", async (t) => {
   const { catalog } = here.settings;
   const groups = new Map([...catalog.groups].filter(([name]) => name !== "money"));
   const answer = async () => {
@@ -76,7 +76,7 @@ test("a group that keys name and the configuration lacks is told as what it is, 
   assert.deepEqual(await answer(), [403, "group_mismatch"]);
 });
 
-test("the limit is lowered to what the funds cover, and a body too large is told", async () => {
+test("the limit is lowered to what the funds cover, and a body that is too large is reported", async () => {
   const part = await here.account({ usd: "0.402" });
   const lowered = await explain(part, "--max-tokens", "400", "--input-bytes", "700000");
   assert.match(lowered.out, /^Lowered +max_completion_tokens=200$/m);
@@ -84,7 +84,7 @@ test("the limit is lowered to what the funds cover, and a body too large is told
   assert.match(large.out, /^Answer +413 body_too_large$/m);
 });
 
-test("every protocol, whatever the model's own, with the default limit and without any", async () => {
+test("every protocol is explained, whatever the model's own, with the default limit and without any", async () => {
   for (const protocol of PROTOCOL_LIST) {
     for (const model of ["chat-1", "messages-1", "responses-1"]) {
       const words = ["--key-id", rich.keyId, "--model", model, "--protocol", protocol];
@@ -99,7 +99,7 @@ test("every protocol, whatever the model's own, with the default limit and witho
   }
 });
 
-test("the operator sees upstreams and rules; an owner neither names nor texts; values of headers nobody", async () => {
+test("the operator sees upstreams and rules; an owner sees neither names nor texts; header values are never shown", async () => {
   const ran = await tollgate(
     here,
     "--json",
@@ -131,7 +131,7 @@ test("the operator sees upstreams and rules; an owner neither names nor texts; v
   assert.doesNotMatch(own + ran.out, /canary|127\.0\.0\.1/);
 });
 
-test("what is no question is refused", async () => {
+test("an invalid question is refused", async () => {
   const unknown = await explain({ keyId: `key_${"a".repeat(18)}` });
   assert.deepEqual([unknown.status, /There is no key/.test(unknown.err)], [1, true]);
   assert.equal((await explain({ keyId: "key" })).status, 1);

@@ -1,6 +1,6 @@
 /**
- * `explain` cannot disagree with the gateway: every request is explained first and sent then, and status, cause, remedy
- * and a lowered limit must be those that were foretold. Explaining leaves the account as it was.
+ * `explain` cannot disagree with the gateway: every request is explained first and then sent, and status, cause, remedy
+ * and a lowered limit must be as predicted. Explaining does not change the account.
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
@@ -18,7 +18,7 @@ import {
 } from "../../protocol/whole/asking.ts";
 
 const DAY_MS = 86_400_000;
-/** Enough for the least useful answer to a short body, and not for all of it. */
+/** Enough for the useful minimum of an answer to a short body, but not for all of it. */
 const PART = nanoUsd(1_500_000n);
 
 let here: GatewayHere;
@@ -247,7 +247,7 @@ for (const protocol of PROTOCOL_LIST) {
   }
 }
 
-test("the cases reach a lowered limit, a lossy translation and a route that cannot carry the request", async () => {
+test("the cases include a lowered limit, a lossy translation and a route that cannot carry the request", async () => {
   const told = async (account: string, protocol: Protocol, fields: Fields, options: AskOptions = {}) => {
     const path = `/v1/explain?protocol=${protocol}`;
     const reply = await ask(here, protocol, accountOf(account).key, fields, { ...options, path });
@@ -266,7 +266,7 @@ test("the cases reach a lowered limit, a lossy translation and a route that cann
   assert.equal(blind.steps.at(-1).ok, false);
 });
 
-test("a limit that is reached is told with the wait that a request is told, and asking takes nothing", async () => {
+test("an exhausted limit is reported with the same time to wait as for a request, and asking does not count", async () => {
   const limited = await here.account({ group: "limited-money" });
   const body = JSON.stringify(bodyOf("chat", {}));
   const explain = async () => {
@@ -283,14 +283,14 @@ test("a limit that is reached is told with the wait that a request is told, and 
   const told = await explain();
   const refused = await send();
   assert.deepEqual([told.expected.status, told.expected.cause, refused.status], [429, "requests", 429]);
-  // Both look at the same bucket, a moment apart.
+  // Both read the same bucket, a moment apart.
   const waits = [told.expected.retry_after_s, Number(refused.headers.get("retry-after"))] as [number, number];
   assert.ok(waits[0] >= waits[1] && waits[0] - waits[1] <= 1, waits.join(" "));
   assert.deepEqual([told.limits.requests.remaining, told.limits.requests_per_minute], [0, 2]);
   assert.equal(told.steps.find(({ step }: Explanation) => step === "limits").ok, false);
 });
 
-test("an operator is told that the account is suspended or closed, of a key that is not", async () => {
+test("an operator is told that the account is suspended or closed although the key is not", async () => {
   for (const [name, cause] of [
     ["suspended account", "suspended"],
     ["closed account", "revoked_key"],
@@ -331,7 +331,7 @@ test("the path of decisions ends with the refusal", async () => {
     ],
   );
   assert.equal(good.limits.checked, true);
-  // 80 bytes of text are 27 tokens at 2,000 nano-dollars (a cache write for an hour), and 400 of output at 10,000.
+  // 80 bytes of text are 27 tokens at 2,000 nano-dollars (a one-hour cache write), and 400 of output at 10,000.
   const inputTokens = Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 3);
   assert.equal(good.price.input_tokens_max, inputTokens);
   assert.equal(Number(good.price.worst_usd), (inputTokens * 2_000 + 400 * 10_000) / 1e9);

@@ -1,4 +1,7 @@
-/** `foresee` reads and the store decides: on any account, cards and holds included, both come to the same. */
+/**
+ * `foresee` predicts from what it reads, and the store decides: on any account, including cards and holds, both come to
+ * the same result.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -14,7 +17,7 @@ import { admitted, settleAsk } from "../../../unit/store/asks.ts";
 
 const plan = fc.constantFrom("free", "pro", "max");
 const group = fc.constantFrom("money", "cards", "days");
-/** Small, so that what there is and what is needed are often the same. */
+/** Small, so that available and required amounts are often equal. */
 const amount = fc.bigInt({ min: 0n, max: 8n });
 const card = fc.record({
   plan,
@@ -45,7 +48,7 @@ const account = fc.record({
   requests: fc.array(request, { minLength: 1, maxLength: 8 }),
 });
 
-/** Chance seldom comes to a limit: here the second request meets each of them. */
+/** Random cases seldom reach a limit: here the second request reaches each of them. */
 const LIMITED = (
   [
     { requestsPerMinute: 1, tokensPerMinute: undefined, concurrency: 4, perKey: false },
@@ -72,8 +75,8 @@ function termsOf(name: string, holdMin: bigint, more: bigint, limited: Limits): 
   };
 }
 
-test("the same answer, payer and hold, one request after another, with what the earlier ones hold", async (t) => {
-  // The store's clock stands still, so that what is read is true of the same instant.
+test("prediction and store give the same answer, payer and hold, one request after another, with the holds of the earlier ones", async (t) => {
+  // The store's clock does not move, so that reads and decisions see the same time.
   const store = await openStandingStore(t);
   const causes = new Set<string>();
   await fc.assert(
@@ -133,7 +136,7 @@ test("the same answer, payer and hold, one request after another, with what the 
   );
 });
 
-test("an account whose charges went beyond its funds is foreseen at the dearest, too", async (t) => {
+test("for an account whose charges exceeded its funds the prediction uses the highest possible cost, too", async (t) => {
   const store = await openStandingStore(t);
   const tag = newAccountTag(randomBytes);
   const { id, hash } = newKey(tag, randomBytes);

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row 55 through a front: the limit and its words are the gateway's, and no other limit is in the
- * way below it.
+ * docs/failure-model.md row 55 through a front: the limit and the error text are the gateway's, and no other limit
+ * applies below it.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,10 +10,10 @@ import { bodyOf, errorOf } from "../../protocol/whole/asking.ts";
 import { behindFront, behindOf, FRONTS } from "./fronts.ts";
 
 const LIMIT_BYTES = 1024 * 1024;
-/** The answer leaves while the front still sends: a race that must always end the same way. */
+/** The answer is sent while the front still sends the body: a race that must always end the same way. */
 const ROUNDS = 10;
 
-/** A good request of exactly so many bytes. */
+/** A valid request of exactly this many bytes. */
 function sized(bytes: number): string {
   const short = JSON.stringify(bodyOf("chat", { messages: [{ role: "user", content: "" }] }));
   return JSON.stringify(bodyOf("chat", { messages: [{ role: "user", content: "x".repeat(bytes - short.length) }] }));
@@ -25,7 +25,7 @@ function post(url: string, key: string, body: string | ReadableStream): Promise<
 }
 
 for (const kind of FRONTS) {
-  test(`${kind.name}: the gateway's limit is the limit`, async () => {
+  test(`${kind.name}: the gateway's body limit applies`, async () => {
     const here = await startGatewayHere({ config: behindFront({ body_bytes_max: LIMIT_BYTES }) });
     const front = await kind.start([behindOf(here)]);
     const { key } = await here.account();
@@ -70,7 +70,7 @@ test("nginx: its own limit, far above, answers in a form that the protocols can 
 });
 
 for (const kind of FRONTS) {
-  test(`${kind.name}: while no gateway runs, the answer is a 503 that asks to come back`, async () => {
+  test(`${kind.name}: while no gateway runs, the answer is a 503 with Retry-After`, async () => {
     const here = await startGatewayHere({ config: behindFront() });
     const front = await kind.start([behindOf(here)]);
     await here.close();

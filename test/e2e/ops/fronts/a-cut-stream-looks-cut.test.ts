@@ -28,7 +28,7 @@ const WAYS: readonly [string, (front: Front, key: string) => Promise<ReadStream>
 ];
 
 for (const kind of FRONTS) {
-  test(`${kind.name}: an upstream that breaks off after an event is an error event, and the answer ends`, async () => {
+  test(`${kind.name}: an upstream that breaks off after an event becomes an error event, and the answer ends`, async () => {
     const upstream = await startHandUpstream();
     const config = behindFront();
     const here = await startGatewayHere({ config: (places) => config({ ...places, upstreamUrl: upstream.url }) });
@@ -55,13 +55,13 @@ for (const kind of FRONTS) {
   });
 
   for (const [way, open] of WAYS) {
-    test(`${kind.name}, ${way}: a gateway killed in the middle is an aborted answer`, async () => {
+    test(`${kind.name}, ${way}: a gateway killed in mid-stream becomes an aborted answer`, async () => {
       assert.equal(await cutByKill((behind) => kind.start([behind]), open), true);
     });
   }
 }
 
-test("the same behind nginx with HTTP/1.0 would look complete: the test above can fail", async () => {
+test("behind nginx with HTTP/1.0 the answer would look complete: the test above can fail", async () => {
   const edit = (text: string) => text.replace("proxy_http_version 1.1;", "proxy_http_version 1.0;");
   const cut = await cutByKill(
     ({ listen }) => startNginx({ servers: [`127.0.0.1:${listen}`], edit }),
@@ -70,7 +70,7 @@ test("the same behind nginx with HTTP/1.0 would look complete: the test above ca
   assert.equal(cut, false);
 });
 
-/** Kills a gateway under a stream. @returns whether the client could see it. */
+/** Kills a gateway under a stream. @returns whether the client could notice it. */
 async function cutByKill(
   start: (behind: ReturnType<typeof behindOf>) => Promise<Front>,
   open: (front: Front, key: string) => Promise<ReadStream>,

@@ -1,7 +1,7 @@
 /**
- * ARCHITECTURE.md promise 12 behind a front: one of two processes over one Redis is taken out by deploy/drain.sh, in
- * the middle of 200 streams and of steady traffic, and put back (docs/failure-model.md row A6), while both reload their
- * configuration every second (row G1). No answer is other than 200, no stream is cut, and the bill is exact.
+ * ARCHITECTURE.md promise 12 behind a front: deploy/drain.sh takes one of two processes over one Redis out of service,
+ * in the middle of 200 streams and of steady traffic, and puts it back (docs/failure-model.md row A6), while both
+ * reload their configuration every second (row G1). Every answer is a 200, no stream is cut, and the charges are exact.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -34,9 +34,9 @@ import {
 const SCRIPT = fileURLToPath(new URL("../../../../deploy/drain.sh", import.meta.url));
 const STREAMS = 200;
 const STREAMS_AT_ONCE = 20;
-/** Clients that ask one thing after another, each over a new connection. */
+/** Clients that send one request after another, each over a new connection. */
 const CLIENTS = 3;
-/** Often enough for each step to meet one; G1 has a test of its own that does little else. */
+/** Often enough for each step to meet a reload; G1 has a separate test that does little else. */
 const RELOAD_EVERY_MS = 1_000;
 /** Requests that must have passed after each step before the next one begins. */
 const REQUESTS_PER_STEP = 30;
@@ -54,7 +54,7 @@ const WHOLE = {
 const USAGE_FRAME = `data: ${JSON.stringify({ ...WHOLE, object: "chat.completion.chunk", choices: [] })}\n\n`;
 
 interface DrainableFront extends Front {
-  /** Arguments and environment of deploy/drain.sh that take this process out, and that bring it back. */
+  /** Arguments and environment of deploy/drain.sh that take this process out, and that put it back. */
   out(gateway: GatewayProcess): { args: string[]; env: Record<string, string> };
   back(gateway: GatewayProcess): { args: string[]; env: Record<string, string> };
 }
@@ -95,7 +95,7 @@ for (const [name, startFront] of [
       const config = behindFront({
         listen: `127.0.0.1:${port}`,
         admin: `127.0.0.1:${admin}`,
-        // Long enough for nginx to put its new workers to work, also on a busy machine.
+        // Enough time for nginx to start its new workers, even on a busy machine.
         drain: { lame_duck: "3s", deadline: "120s" },
         groups: { money: { limits: { concurrency: 1000 } } },
       });
@@ -125,7 +125,7 @@ for (const [name, startFront] of [
       await refused(portA);
       assert.equal(drained.child.exitCode, null, "streams hold the drain");
       await passed(clients);
-      // A process in its last moments has no handler any more, and a signal would end it with another status.
+      // A process in its last moments has no signal handler any more, and a signal would end it with another status.
       serving.delete(first);
       for (const stream of requests) {
         stream.send(chatFrame("", "stop") + USAGE_FRAME + CHAT_END);
@@ -165,10 +165,10 @@ for (const [name, startFront] of [
 async function openStreams(front: Front, key: string, next: () => Promise<HandRequest>) {
   const requests: HandRequest[] = [];
   const readers: Awaited<ReturnType<typeof chatStream>>[] = [];
-  // A few at a time: this is about the drain, and a busy gateway may turn a burst of 200 away.
+  // A few at a time: this test is about the drain, and a busy gateway may refuse a burst of 200.
   while (readers.length < STREAMS) {
     const opening = Array.from({ length: STREAMS_AT_ONCE }, () => openStream(front, key));
-    // One that is turned away never arrives: that fails here instead of being waited for.
+    // A refused request never arrives at the model server: it fails here instead of being awaited.
     const refused = Promise.all(opening).then(() => new Promise<never>(() => {}));
     for (let i = 0; i < STREAMS_AT_ONCE; i++) {
       const arrived = await Promise.race([next(), refused]);
@@ -190,7 +190,7 @@ async function openStream(front: Front, key: string) {
 /** Emits every answer that any client got. */
 const ANSWERS = new EventEmitter();
 
-/** A client that asks one whole answer after another until it is stopped. */
+/** A client that requests one whole answer after another until it is stopped. */
 class Traffic {
   readonly statuses: number[] = [];
   /** Answers other than 200, to be read when a test fails. */
@@ -218,7 +218,7 @@ class Traffic {
   }
 }
 
-/** One request over a connection of its own. The status is 0 when there was no answer or half of one. */
+/** One request over a new connection. The status is 0 if there was no answer or a truncated one. */
 function askOnce(front: Front, key: string): Promise<{ status: number; text: string }> {
   const { promise, resolve } = Promise.withResolvers<{ status: number; text: string }>();
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
@@ -241,7 +241,7 @@ async function passed(clients: readonly Traffic[]): Promise<void> {
   while (sum() < until) await once(ANSWERS, "answer");
 }
 
-/** Resolves when nobody listens on the port any more: the lame duck is over. */
+/** Resolves when nothing listens on the port any more: the lame duck phase is over. */
 async function refused(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, "127.0.0.1");
@@ -283,7 +283,7 @@ async function metric(gateway: GatewayProcess, name: string, part = ""): Promise
 const inFlight = (gateway: GatewayProcess) => metric(gateway, "tollgate_in_flight", "chat");
 const served = (gateway: GatewayProcess) => metric(gateway, "tollgate_requests_total", 'status="200"');
 
-/** Every request is in the ledger once, at its price, and nothing is held any more. */
+/** Asserts that every request is in the ledger once, at its price, and that no hold is left. */
 async function assertBilled(gateway: GatewayProcess, requests: number): Promise<void> {
   const account = (await adminGet(gateway, "/accounts/drained")) as { spent_usd: string; held_usd: string };
   const nano = CHARGE_NANO_USD * BigInt(requests);

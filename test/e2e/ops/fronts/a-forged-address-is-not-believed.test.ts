@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md row 76 through a front: limits by address count the client that the front sees, not the address
- * that the client writes, so they can neither be evaded nor aimed at somebody else. Clients are 127.0.0.x; only
- * 127.0.0.1, the front, is trusted.
+ * docs/failure-model.md row 76 through a front: limits per address apply to the client that the front sees, not to the
+ * address that the client writes, so a client can neither evade them nor use up those of another. Clients are
+ * 127.0.0.x; only 127.0.0.1, the front, is trusted.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -12,10 +12,10 @@ import test from "node:test";
 import { spawnGateway, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { behindFront, behindOf, FRONTS, type Front } from "./fronts.ts";
 
-/** Failures in a minute that an address may have; the next is a 429. */
+/** Failures per minute that an address may have; the next one gets a 429. */
 const FAILURES_MAX = 20;
 
-/** Asks with an unknown key from this address of the client. @returns the status. */
+/** Sends a request with an unknown key from this address of the client. @returns the status. */
 function failFrom(front: Front, localAddress: string, forged: Record<string, string>): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const options = {
@@ -48,7 +48,7 @@ async function limitsFollowTheClient(front: Front): Promise<void> {
 }
 
 for (const kind of FRONTS) {
-  test(`${kind.name}, over TCP`, async () => {
+  test(`${kind.name}, over TCP: a forged address does not change whose failures are counted`, async () => {
     const here = await startGatewayHere({ config: behindFront() });
     const front = await kind.start([behindOf(here)]);
     try {
@@ -59,7 +59,7 @@ for (const kind of FRONTS) {
     }
   });
 
-  test(`${kind.name}, over a unix socket`, async () => {
+  test(`${kind.name}, over a unix socket: a forged address does not change whose failures are counted`, async () => {
     const dir = mkdtempSync(join(tmpdir(), "tollgate-fronts-"));
     const path = join(dir, "tollgate.sock");
     const change = { listen: `unix:${path}`, trust_proxy: ["unix"] };

@@ -1,6 +1,6 @@
 /**
- * deploy/drain.sh: where nginx does not take the file, or not now, or no process is there to be ended, the file is as it
- * was, so that any later restart is safe.
+ * deploy/drain.sh: if nginx refuses the file or fails to reload, or there is no process to drain, the file is restored,
+ * so that any later restart is safe.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -21,7 +21,7 @@ interface Drained {
   readonly left: string[];
 }
 
-/** Drains with a program in nginx's place that fails at one of its two commands, or at none. */
+/** Runs the drain with a fake nginx that fails at one of its two commands, or at none. */
 function drained(failing: "-t" | "-s" | "none", pid = `${process.pid}`, at?: string): Drained {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-drain-"));
   try {
@@ -30,7 +30,7 @@ function drained(failing: "-t" | "-s" | "none", pid = `${process.pid}`, at?: str
     writeFileSync(file, FILE);
     writeFileSync(nginx, `[ "$1" != "${failing}" ] || exit 1\n`);
     const env = { PATH: process.env.PATH ?? "", NGINX_CMD: `sh ${nginx}` };
-    // A group of its own: what is sent to the whole group of the script must not end the tests.
+    // A separate process group: a signal to the script's whole group must not end the tests.
     const options = { env, detached: true };
     const { status, stderr } = spawnSync("sh", [DRAIN, "nginx", at ?? file, "127.0.0.1:8787", pid], options);
     return { status, said: stderr.toString(), file: readFileSync(file, "utf8"), left: readdirSync(dir).sort() };
@@ -43,7 +43,7 @@ for (const [failing, words] of [
   ["-t", /nginx refuses the file, which was put back; nothing was stopped/],
   ["-s", /nginx could not be reloaded, and the file was put back; nothing was stopped/],
 ] as const) {
-  test(`nginx fails at ${failing}`, () => {
+  test(`if nginx fails at ${failing}, its file is restored`, () => {
     const { status, said, file, left } = drained(failing);
     assert.match(said, words);
     assert.deepEqual([status, file, left], [1, FILE, ["nginx.sh", "tollgate.conf"]]);
@@ -51,14 +51,14 @@ for (const [failing, words] of [
 }
 
 for (const pid of ["0", "00"]) {
-  test(`the PID ${pid}, as systemctl has it for a unit that is stopped, is no process`, () => {
+  test(`the PID ${pid}, which systemctl reports for a stopped unit, counts as no process`, () => {
     const { status, said, file, left } = drained("none", pid);
     assert.match(said, /^drain: the process does not run .*; nothing was changed$/m);
     assert.deepEqual([status, file, left], [1, FILE, ["nginx.sh", "tollgate.conf"]]);
   });
 }
 
-test("a file that is not there is named", () => {
+test("a missing file is named", () => {
   const { status, said, file } = drained("none", undefined, "/nope/tollgate.conf");
   assert.equal(
     said,

@@ -1,6 +1,7 @@
 /**
- * A front never repeats a POST after any failure or at anyone's request: the second could run, and be paid, too. Only a
- * connection that could not be made is tried elsewhere. The process behind the front is played by the test.
+ * A front never repeats a POST, whatever failed and whatever the client asks for: the second one could run, and be
+ * charged, too. Only if a connection could not be made is another process tried. The test plays the process behind the
+ * front.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -10,7 +11,7 @@ import test from "node:test";
 import { freePorts } from "../../../rig/ports.ts";
 import { FRONTS } from "./fronts.ts";
 
-/** Requests by which a client asks Envoy to repeat, or to give up at once. */
+/** Headers by which a client asks Envoy to retry, or to time out at once. */
 const PLEAS = {
   "x-envoy-retry-on": "5xx,reset,connect-failure,retriable-4xx",
   "x-envoy-max-retries": "3",
@@ -19,12 +20,12 @@ const PLEAS = {
 
 interface Played {
   readonly port: number;
-  /** Posts that arrived. */
+  /** Number of POSTs that arrived. */
   posts: number;
   readonly server: Server;
 }
 
-/** The front has two of it; health checks are answered, and a POST as the test says. */
+/** The front has two of them; health checks are answered, and a POST as the test says. */
 async function played(answer: "503" | "reset"): Promise<Played> {
   const server = createServer((req, res) => {
     if (req.url === "/readyz") return void res.end("{}");
@@ -50,7 +51,7 @@ const post = (url: string) =>
 
 for (const kind of FRONTS) {
   for (const answer of ["503", "reset"] as const) {
-    test(`${kind.name}: a POST that met ${answer === "503" ? "a 503" : "a reset"} is not repeated`, async () => {
+    test(`${kind.name}: a POST that got ${answer === "503" ? "a 503" : "a reset"} is not repeated`, async () => {
       const both = [await played(answer), await played(answer)];
       const front = await kind.start(both.map(({ port }) => ({ listen: port, adminPort: port })));
       try {
@@ -62,7 +63,7 @@ for (const kind of FRONTS) {
             both.reduce((sum, { posts }) => sum + posts, 0),
             sent,
           );
-          // nginx leaves out, for fail_timeout, a server that broke a connection: then one is left, and later none.
+          // nginx stops using a server that broke a connection for fail_timeout: then one is left, and later none.
           if (kind.name === "nginx" && answer === "reset") break;
         }
       } finally {
@@ -76,7 +77,7 @@ for (const kind of FRONTS) {
   }
 }
 
-test("nginx: a process that does not listen costs nobody an error while another does", async () => {
+test("nginx: a process that does not listen causes no error while another one does", async () => {
   const [nobody] = (await freePorts(1)) as [number];
   const somebody = await played("503");
   const front = await FRONTS[0]?.start([nobody, somebody.port].map((port) => ({ listen: port, adminPort: port })));

@@ -1,6 +1,6 @@
 /**
- * The line of deploy/envoy.yaml for `console.trusted_header`: with it a name comes from a filter of Envoy's or from nobody, and
- * why it is not `request_headers_to_remove`.
+ * The line of deploy/envoy.yaml for `console.trusted_header`: with it a user name can only come from a filter of Envoy.
+ * The second test shows why the line is not `request_headers_to_remove`.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -22,7 +22,7 @@ interface Manager {
   };
 }
 
-/** A filter that names somebody where nobody is named yet, as one that lets people in may. */
+/** A filter that sets a name if there is none yet, as an authentication filter may. */
 const NAMES_ALICE = {
   name: "envoy.filters.http.header_mutation",
   typed_config: {
@@ -35,7 +35,7 @@ const NAMES_ALICE = {
   },
 };
 
-/** @returns what name a visitor who calls himself mallory has behind an Envoy that was changed so. */
+/** @returns the name that a visitor who claims to be mallory has behind an Envoy with these changes. */
 async function namedBehind(t: TestContext, change: (manager: Manager["typed_config"]) => void) {
   const names: (string | string[] | undefined)[] = [];
   const server = createServer(({ url, headers }, answer) => {
@@ -58,7 +58,7 @@ async function namedBehind(t: TestContext, change: (manager: Manager["typed_conf
   return names;
 }
 
-test("with the line of deploy/envoy.yaml a name comes from the front's own filter or from nobody", async (t) => {
+test("with the line of deploy/envoy.yaml a name comes only from the front's own filter", async (t) => {
   const line = COMMENTED.exec(readFileSync(ENVOY_FILE, "utf8"))?.[2];
   assert.ok(line, "the line is there");
   assert.match(await checkEnvoyFile((text) => text.replace(COMMENTED, "$1$2")), /OK/);
@@ -72,7 +72,7 @@ test("with the line of deploy/envoy.yaml a name comes from the front's own filte
   assert.deepEqual(await namedBehind(t, takeAndName), ["alice"]);
 });
 
-test("without it the visitor is who he says, and request_headers_to_remove would take the filter's name, too", async (t) => {
+test("without it visitors choose their name, and request_headers_to_remove would remove the filter's name, too", async (t) => {
   assert.deepEqual(await namedBehind(t, (manager) => manager.http_filters.unshift(NAMES_ALICE)), ["mallory"]);
   const removeLate = (manager: Manager["typed_config"]) => {
     manager.http_filters.unshift(NAMES_ALICE);

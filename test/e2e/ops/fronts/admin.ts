@@ -1,4 +1,4 @@
-/** Accounts and keys of a gateway that runs as a process of its own, over its admin API. */
+/** Accounts and keys of a gateway that runs as a separate process, over its admin API. */
 import assert from "node:assert/strict";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
 
@@ -13,7 +13,7 @@ async function call(gateway: Pick<GatewayProcess, "adminUrl">, path: string, bod
   return reply.json();
 }
 
-/** Makes an account with 10 USD and gives its key. */
+/** Creates an account with 10 USD. @returns its key. */
 export async function keyOf(gateway: Pick<GatewayProcess, "adminUrl">, name: string, usd = "10.00"): Promise<string> {
   await call(gateway, "/accounts", { name });
   await call(gateway, `/accounts/${name}/topups`, { usd, id: `pay-${name}` });
@@ -22,7 +22,7 @@ export async function keyOf(gateway: Pick<GatewayProcess, "adminUrl">, name: str
   return made.key;
 }
 
-/** Reads something from the admin API. */
+/** Reads from the admin API. */
 export function adminGet(gateway: Pick<GatewayProcess, "adminUrl">, path: string): Promise<unknown> {
   return call(gateway, path);
 }

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row 61 with a real nginx: a header of an answer does not make it serve a file of its own.
- * Tollgate lets none through; and the front would not obey if one came through all the same.
+ * docs/failure-model.md row 61 with a real nginx: a header of an answer cannot make nginx serve one of its own files.
+ * Tollgate lets no such header through; and nginx would ignore one that came through.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,12 +14,12 @@ import { behindFront, behindOf, FRONTS } from "./fronts.ts";
 
 const COMMANDS = { "x-accel-redirect": "/protected/x", "x-accel-limit-rate": "1", "x-sendfile": "/etc/hostname" };
 const INTERNAL = "INTERNAL FILE";
-/** An internal place, as a site in the same nginx may have one. */
+/** An internal location, as a site in the same nginx may have. */
 const withInternal = (text: string) =>
   text.replace("    location / {", `    location /protected { internal; return 200 "${INTERNAL}"; }\n    location / {`);
 
 for (const kind of FRONTS) {
-  test(`${kind.name}: what a model server commands reaches nobody`, async () => {
+  test(`${kind.name}: commands in a model server's headers do not reach the client or the front`, async () => {
     const here = await startGatewayHere({ config: behindFront() });
     const front =
       kind.name === "nginx"
@@ -43,7 +43,7 @@ for (const kind of FRONTS) {
   });
 }
 
-test("nginx: a command that came through all the same would not be obeyed", async () => {
+test("nginx: a command that came through all the same would be ignored", async () => {
   assert.equal(await commanded(withInternal), "from behind");
 });
 
@@ -51,7 +51,7 @@ test("nginx without proxy_ignore_headers would obey: the test above can fail", a
   assert.equal(await commanded((text) => withInternal(text).replace(/^ *proxy_ignore_headers.*$/m, "")), INTERNAL);
 });
 
-/** Puts a server that sends commands directly behind nginx. @returns what its client gets. */
+/** Runs a server that sends commands directly behind nginx. @returns what its client gets. */
 async function commanded(edit: (text: string) => string): Promise<string> {
   const server = createServer((_req, res) => {
     res.writeHead(200, { "content-type": "text/plain", "x-accel-redirect": "/protected/x" });

@@ -1,6 +1,6 @@
 /**
- * Streaming through a front: an event reaches the client before the next one exists, and a client that leaves is seen by
- * the model server. Every event is sent by the test, so a front that waits for more would wait for ever.
+ * Streaming through a front: an event reaches the client before the next one exists, and the model server notices a
+ * client that disconnects. The test sends every event, so a front that waits for more would wait forever.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -19,7 +19,7 @@ import {
   startHandUpstream,
 } from "./fronts.ts";
 
-/** The promise is 50 ms; of the middle one of so many, since the machine that runs the tests does other things too. */
+/** The promise is 50 ms, here for the median of this many events, because the test machine has other work as well. */
 const DELAY_MS_MAX = 50;
 const EVENTS = 25;
 
@@ -39,7 +39,7 @@ for (const kind of FRONTS) {
     const { key } = await here.account();
     try {
       for (const [way, open] of WAYS) {
-        await t.test(`${way}: one event after the other, each within ${DELAY_MS_MAX} ms`, async (t) => {
+        await t.test(`${way}: one event after the other, within ${DELAY_MS_MAX} ms`, async (t) => {
           const opening = open(front, key);
           const request = await upstream.next();
           request.send(chatFrame("event-0."));
@@ -62,7 +62,7 @@ for (const kind of FRONTS) {
           assert.ok(median < DELAY_MS_MAX, `${median} ms`);
         });
 
-        await t.test(`${way}: a client that leaves is seen by the model server`, async () => {
+        await t.test(`${way}: the model server notices a client that disconnects`, async () => {
           const opening = open(front, key);
           const request = await upstream.next();
           request.send(chatFrame("first."));

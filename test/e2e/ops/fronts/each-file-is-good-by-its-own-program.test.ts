@@ -1,4 +1,6 @@
-/** What deploy/ ships is accepted by the programs that it is for, and each check is seen to refuse something. */
+/**
+ * The files in deploy/ are accepted by the programs that they are for, and each check is shown to refuse a wrong file.
+ */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,14 +15,14 @@ import { wheelProgram } from "../../../rig/wheels.ts";
 
 const read = (file: string) => readFileSync(file, "utf8");
 
-test("nginx -t", async () => {
+test("nginx -t accepts nginx.conf", async () => {
   assert.match(await checkNginxFile(), /test is successful/);
   const unix = (text: string) => text.replace("server 127.0.0.1:8787 ", "server unix:/run/tollgate/tollgate.sock ");
   assert.match(await checkNginxFile(unix), /test is successful/, "the variant with a unix socket");
   await assert.rejects(checkNginxFile((text) => text.replace("proxy_buffering off", "proxy_buffering of")));
 });
 
-test("envoy --mode validate", async () => {
+test("envoy --mode validate accepts envoy.yaml", async () => {
   assert.match(await checkEnvoyFile(), /OK/);
   const unix = (text: string) =>
     text.replace(
@@ -31,14 +33,14 @@ test("envoy --mode validate", async () => {
   await assert.rejects(checkEnvoyFile((text) => text.replace("normalize_path", "normalise_path")));
 });
 
-test("systemd-analyze verify, and its measure of exposure", (t) => {
+test("systemd-analyze verify accepts the unit, and its exposure is low", (t) => {
   if (spawnSync("systemd-analyze", ["--version"]).error) {
     return t.diagnostic("deploy/tollgate.service was NOT verified: this machine has no systemd-analyze");
   }
   const dir = mkdtempSync(join(tmpdir(), "tollgate-unit-"));
   try {
     const unit = join(dir, "tollgate.service");
-    // The program must exist for `verify`; nothing else is put in.
+    // The program must exist for `verify`; nothing else is added.
     writeFileSync(unit, read("deploy/tollgate.service").replaceAll("/usr/local/bin/tollgate", "/bin/true"));
     const verified = spawnSync("systemd-analyze", ["verify", unit], { encoding: "utf8" });
     assert.deepEqual([verified.status, verified.stderr], [0, ""]);
@@ -51,7 +53,7 @@ test("systemd-analyze verify, and its measure of exposure", (t) => {
   }
 });
 
-test("hadolint, and kubernetes-validate with the strict schemas of Kubernetes", async () => {
+test("hadolint and kubernetes-validate with the strict schemas of Kubernetes accept the files", async () => {
   const judge = async (name: Parameters<typeof wheelProgram>[0], words: readonly string[], input: string) => {
     const [program, ...args] = await wheelProgram(name);
     const { status, stdout, stderr } = spawnSync(program as string, [...args, ...words], { input, encoding: "utf8" });
@@ -68,18 +70,18 @@ test("hadolint, and kubernetes-validate with the strict schemas of Kubernetes", 
   assert.notEqual((await judge("kubernetes-validate", validate, misspelt)).status, 0);
 });
 
-test("the image is the executable alone: nothing is copied into it that could run another program", () => {
+test("the image contains only the executable: no file copied into it could run another program", () => {
   const stages = read("deploy/Dockerfile").split(/^FROM /m);
   assert.match(stages.at(-1) ?? "", /^scratch\nCOPY --from=build \/image \/\n/);
   assert.match(stages.at(-1) ?? "", /^USER 1000:1000$/m);
-  // What the build stage copies must be let through to it.
+  // The build context must include what the build stage copies.
   const passed = new Set(read("deploy/Dockerfile.dockerignore").match(/(?<=^!).+$/gm));
   for (const [, words] of read("deploy/Dockerfile").matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
     for (const file of (words as string).split(" ")) assert.ok(passed.has(file.replace(/^\.\//, "")), file);
   }
 });
 
-test("drain.sh: the shell can read it, misuse is exit status 2, and a wrong server changes nothing", () => {
+test("drain.sh: the shell can parse it, misuse is exit status 2, and a wrong server changes nothing", () => {
   execFileSync("sh", ["-n", "deploy/drain.sh"]);
   const drain = (args: string[], env = {}) =>
     spawnSync("deploy/drain.sh", args, { encoding: "utf8", env: { ...process.env, ...env } });
@@ -100,7 +102,7 @@ test("drain.sh: the shell can read it, misuse is exit status 2, and a wrong serv
   }
 });
 
-test("compose.yaml and kubernetes.yaml are YAML, and the configurations inside are good ones of ours", () => {
+test("compose.yaml and kubernetes.yaml are YAML, and the gateway configurations inside are valid", () => {
   const compose = parseAllDocuments(read("deploy/compose.yaml"))[0]?.toJS();
   assertConfig(compose.configs.tollgate.content.replaceAll("$$", "$"));
   const kinds = parseAllDocuments(read("deploy/kubernetes.yaml")).map((document) => {
@@ -111,7 +113,7 @@ test("compose.yaml and kubernetes.yaml are YAML, and the configurations inside a
   assertConfig(map?.data?.["tollgate.yaml"] ?? "");
 });
 
-test("promtool: the scrape job of kubernetes.yaml brings a token, and the alerts know its name", () => {
+test("promtool: the scrape job of kubernetes.yaml sends a token, and the alerts know its name", () => {
   const text = read("deploy/kubernetes.yaml");
   const comment = /(?:^# {3}(?:- job_name| {2,}\S).*\n)+/m.exec(text.slice(text.indexOf("# Metrics:")))?.[0] ?? "";
   const jobs = parse(comment.replaceAll(/^# {3}/gm, "")) as Record<string, unknown>[];
@@ -126,7 +128,7 @@ test("promtool: the scrape job of kubernetes.yaml brings a token, and the alerts
   try {
     const [token, file] = [join(dir, "token"), join(dir, "prometheus.yml")];
     writeFileSync(token, "0123456789abcdef");
-    // The promtool of Debian knows no Kubernetes.
+    // Debian's promtool does not support Kubernetes.
     const { kubernetes_sd_configs, ...rest } = job;
     assert.deepEqual(kubernetes_sd_configs, [{ role: "pod" }]);
     writeFileSync(file, stringify({ scrape_configs: [{ ...rest, authorization: { credentials_file: token } }] }));

@@ -1,4 +1,4 @@
-/** The fronts that Tollgate is tested behind, as one kind of thing; each runs the file that deploy/ ships. */
+/** The fronts that Tollgate is tested behind, with one interface; each runs the file that deploy/ ships. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -10,7 +10,7 @@ import { type ConfigPlaces, type GatewayHere, type GatewayProcess, testConfig } 
 import { startNginx } from "../../../rig/nginx.ts";
 import { bodyOf } from "../../protocol/whole/asking.ts";
 
-/** A process behind a front: where it listens and where its admin is. */
+/** A process behind a front: where it and its admin listener listen. */
 export interface Behind {
   /** A port of 127.0.0.1, or the path of a unix socket. */
   readonly listen: number | string;
@@ -41,7 +41,7 @@ export const FRONTS: readonly FrontKind[] = [
   { name: "Envoy", start: (endpoints) => startEnvoy({ endpoints }) },
 ];
 
-/** The configuration of a gateway that believes a front on this machine, with further changes. */
+/** The configuration of a gateway that trusts a front on this machine, with further changes. */
 export function behindFront(change: Changes = {}): (places: ConfigPlaces) => string {
   return (places) => testConfig(places, { trust_proxy: ["127.0.0.1/32"], ...change });
 }
@@ -54,23 +54,23 @@ export function behindOf(gateway: Pick<GatewayHere | GatewayProcess, "url" | "ad
 export interface HandRequest {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
-  /** Opens a stream, or goes on with it: one frame, sent at once. */
+  /** Starts or continues a stream: one frame, sent at once. */
   send(frame: string): void;
   end(): void;
-  /** Resolves when the connection of this request is gone or its answer complete. */
+  /** Resolves when the connection of this request is closed or its answer complete. */
   readonly closed: Promise<unknown>;
 }
 
 export interface HandUpstream {
   readonly url: string;
-  /** The next request that arrives, or has arrived without being asked for. */
+  /** The next request that arrives, or one that has already arrived. */
   next(): Promise<HandRequest>;
   close(): Promise<void>;
 }
 
 /**
- * A model server whose every event is sent by the test.
- * @param whole what requests for a whole answer get at once; without it they, too, wait for the test.
+ * A model server whose events are all sent by the test. @param whole what requests for a whole answer get at once;
+ * without it they, too, wait for the test.
  */
 export async function startHandUpstream(whole?: object): Promise<HandUpstream> {
   const arrived: HandRequest[] = [];
@@ -124,18 +124,18 @@ export function chatFrame(text: string, finish: string | null = null): string {
 
 export const CHAT_END = "data: [DONE]\n\n";
 
-/** A stream as its reader sees it: the text so far, and whether it ended as a stream should. */
+/** A stream as its reader sees it: the text so far, and whether it ended properly. */
 export interface ReadStream {
   readonly status: number;
-  /** Resolves with all text so far once it contains `part`. @throws Error when the stream ends without it. */
+  /** Resolves with all text so far when it contains `part`. @throws Error if the stream ends without it. */
   until(part: string): Promise<string>;
-  /** Reads on to the end. */
+  /** Reads to the end. */
   end(): Promise<{ text: string; cut: boolean }>;
-  /** Leaves in the middle. */
+  /** Disconnects in mid-stream. */
   leave(): void;
 }
 
-/** Asks for a chat stream over HTTP/1.1. */
+/** Requests a chat stream over HTTP/1.1. */
 export async function chatStream(url: string, key: string, fields: object = {}): Promise<ReadStream> {
   const leaving = new AbortController();
   const reply = await fetch(`${url}/v1/chat/completions`, {
@@ -151,7 +151,7 @@ export async function chatStream(url: string, key: string, fields: object = {}):
 /** The same over HTTP/2, as browsers and most SDKs behind TLS would. */
 export async function chatStreamOverHttp2(front: Front, key: string, fields: object = {}): Promise<ReadStream> {
   const session: ClientHttp2Session = connect(front.tlsUrl, { ca: front.ca });
-  // The stream tells of what happens to it.
+  // The outcome is observed on the stream.
   session.on("error", () => {});
   const stream: ClientHttp2Stream = session.request({
     ":method": "POST",

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H1 with real fronts, whose connections to Tollgate are shared by all visitors: every
- * method, framing and `Connection` header, and nothing of one visitor's request is in another's answer.
+ * docs/failure-model.md row H1 with real fronts, whose connections to Tollgate are shared by all visitors: for every
+ * method, framing and `Connection` header, nothing of one visitor's request appears in another's answer.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ import { behindFront, behindOf, FRONTS } from "./fronts.ts";
 
 for (const kind of FRONTS) {
   for (const pace of ["in one piece", "the head first"] as const) {
-    test(`row H1: ${kind.name}, ${pace}`, async (t) => {
+    test(`row H1: ${kind.name}, ${pace}: no answer contains anything of another visitor`, async (t) => {
       const site = await startRawSite(t);
       const here = await startGatewayHere({ config: behindFront({ site: site.url }) });
       t.after(() => here.close());
@@ -20,14 +20,14 @@ for (const kind of FRONTS) {
       t.after(() => front.stop());
       const outcomes = await attackAll({ port: front.port }, site, pace);
       assertHeld(outcomes);
-      // A front that refused them all would make this test prove nothing.
+      // If the front refused all of them, this test would prove nothing.
       const served = outcomes.filter(({ status }) => status === 200).length;
       assert.ok(served > outcomes.length / 2, `${served} came as far as the site`);
       assert.ok(!here.log.some((line) => String(line.msg).includes("defect")));
     });
   }
 
-  test(`row H2: ${kind.name} and Tollgate together pass a target on as it came, or not at all`, async (t) => {
+  test(`row H2: ${kind.name} and Tollgate together pass a target on unchanged, or not at all`, async (t) => {
     const site = await startRawSite(t);
     const here = await startGatewayHere({ config: behindFront({ site: site.url }) });
     t.after(() => here.close());

@@ -1,6 +1,6 @@
 /**
- * Paths, ids and headers through a front: Tollgate sees the path byte for byte, the client gets Tollgate's answers and
- * request ids, the site and its WebSockets work.
+ * Paths, ids and headers through a front: Tollgate receives the path byte for byte, the client gets Tollgate's answers
+ * and request ids, and the site and its WebSockets work.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -14,7 +14,7 @@ import { behindFront, behindOf, FRONTS, type Front } from "./fronts.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/** A site that remembers its requests and echoes WebSockets. */
+/** A site that records its requests and echoes WebSockets. */
 async function startSite() {
   const seen: IncomingMessage[] = [];
   const server = createServer((req, res) => {
@@ -67,7 +67,7 @@ for (const kind of FRONTS) {
         const { status, echo } = await upgrade(front.port, "/socket");
         assert.deepEqual([status, echo], [101, "hello"]);
       });
-      await t.test("admin paths are not to be had from outside", async () => {
+      await t.test("admin paths are not reachable from outside", async () => {
         for (const path of ["/v1/../metrics", "/metrics", "/healthz", "/readyz", "/admin/v1/accounts"]) {
           const [reply] = await exchange({ port: front.port }, `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
           assert.ok(reply && !/tollgate_|"alive"|"ready"|"accounts"/.test(reply.body), path);
@@ -82,7 +82,7 @@ for (const kind of FRONTS) {
   });
 }
 
-/** docs/failure-model.md row 16: no front makes a wrong path right, and none makes a right one wrong. */
+/** docs/failure-model.md row 16: no front corrects a wrong path, and none breaks a right one. */
 async function pathsStayAsTheyAre(t: TestContext, front: Front, key: string): Promise<void> {
   const body = JSON.stringify(bodyOf("messages"));
   const post = async (path: string) => {
@@ -102,7 +102,7 @@ async function pathsStayAsTheyAre(t: TestContext, front: Front, key: string): Pr
   });
 }
 
-/** Asks for a WebSocket and says hello to whoever grants it. */
+/** Requests a WebSocket, and sends hello if it is accepted. */
 function upgrade(port: number, path: string): Promise<{ status: number; echo?: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<{ status: number; echo?: string }>();
   const headers = {

@@ -1,8 +1,8 @@
 /**
- * What a request needs is collected with the young: a gateway in steady load goes through its whole heap because of something
- * that lasts, and not because of requests that are over. A Map that requests come to and leave is enough to make all
- * that they have old (src/values/collections/transient.ts), and so is a place in the code whose objects V8 makes old from the
- * beginning (src/telemetry/heap.ts).
+ * The memory of a request is collected from the young generation: a gateway under steady load collects its whole heap
+ * because of long-lived objects, not because of finished requests. A Map to which requests are added and from which
+ * they are removed is enough to move all their objects to the old generation (src/values/collections/transient.ts); so
+ * is a place in the code whose objects V8 allocates as old (src/telemetry/heap.ts).
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -21,9 +21,9 @@ import { startRedis } from "../../../rig/redis.ts";
 
 const REQUESTS = 6_000;
 const AT_ONCE = 32;
-/** As often as that many are asked before it counts, until all code is compiled. */
+/** Warm-up requests before the measurement, until all code is compiled. */
 const WARM_UPS = 2;
-/** Of some 100,000 that a request allocates. Code that is compiled meanwhile is among them. */
+/** The limit, of some 100,000 bytes that a request allocates. It includes code that is compiled meanwhile. */
 const OUTLIVING_BYTES_MAX = 1_500;
 const MB = 1024 * 1024;
 
@@ -77,12 +77,12 @@ const EMBEDDED: StoreOf = (dir) => ({
   settings: { kind: "embedded", dir: join(dir, "data") },
 });
 
-test("of whole replies with the embedded store", async (t) => {
+test("whole replies with the embedded store leave little in the old generation", async (t) => {
   const bytes = await outliving(t, EMBEDDED);
   assert.ok(bytes < OUTLIVING_BYTES_MAX, `${bytes}`);
 });
 
-test("of whole replies with Redis", async (t) => {
+test("whole replies with Redis leave little in the old generation", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const bytes = await outliving(t, () => ({

@@ -1,8 +1,8 @@
 /**
  * docs/failure-model.md rows 72, 73, 79: canaries for a client's key, a prompt, an answer, an upstream's credential,
- * the admin token, a sealing key and a code go through successes, refusals, faults, cuts and a defect. Then everything
- * that the gateway writes is searched for them: log at its lowest level, metrics in both forms, exported spans, the
- * store's dump, the journal, a diagnostic report, and what clients were answered.
+ * the admin token, a sealing key and a code pass through successes, refusals, faults, cuts and a defect. Then
+ * everything that the gateway writes is searched for them: the log at its lowest level, metrics in both forms, exported
+ * spans, the store's dump, the journal, a diagnostic report, and the answers to clients.
  */
 import assert from "node:assert/strict";
 import { globSync, readFileSync, statSync } from "node:fs";
@@ -18,10 +18,10 @@ import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 
 const PROMPT = "prompt-canary-7f3a9c";
 const ANSWER = "answer-canary-52bd01";
-/** As the rig's configuration has them. */
+/** As the test configuration has them. */
 const CONFIGURED = ["upstream-canary-", "test-admin-token", "test-sealing-key-of-32"];
 
-/** Takes OTLP and keeps the bytes: strings stand in protobuf as they are. */
+/** Receives OTLP and keeps the bytes: strings are unencoded in protobuf. */
 async function spanSink(t: TestContext): Promise<{ url: string; bytes: Buffer[] }> {
   const bytes: Buffer[] = [];
   const sink = createServer(async (request, response) => {
@@ -49,7 +49,7 @@ async function traffic(here: GatewayHere, key: string): Promise<string[]> {
     const send = async (fields: object, withKey: string | undefined = key): Promise<void> => {
       const reply = await ask(here, protocol, withKey, { [say[protocol]]: content, ...fields });
       const body = await reply.text().catch(() => "");
-      // What was asked for is the client's own; refusals are ours.
+      // Answers contain the client's own text, so only the gateway's refusals are searched.
       if (reply.status !== 200) answers.push(JSON.stringify([...reply.headers]), body);
     };
     for (const stream of [false, true]) {
@@ -93,7 +93,7 @@ async function traffic(here: GatewayHere, key: string): Promise<string[]> {
   return answers;
 }
 
-test("rows 72, 73, 79: nothing that is written holds a key, a prompt, an answer or a credential", async (t) => {
+test("rows 72, 73, 79: nothing that is written contains a key, a prompt, an answer or a credential", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const sink = await spanSink(t);

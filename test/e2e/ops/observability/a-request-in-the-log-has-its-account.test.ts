@@ -1,4 +1,4 @@
-/** From a request's id to who sent it: by ids, which an operator looks up, and never by a name or a key. */
+/** From a request's id to its sender: the log has ids, which an operator looks up, and never a name or a key. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -6,7 +6,7 @@ import { newKey } from "../../../../src/values/key.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 
-test("a request's line has the ids of account and key, also where it is refused, and of no key that there is not", async (t) => {
+test("a request's log line has the ids of account and key, even if it is refused, and no id for a key that does not exist", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const rich = await here.account();

@@ -1,4 +1,7 @@
-/** Spans of real requests, as a collector's receiver decodes them: request, admission, attempts, first token, settlement. */
+/**
+ * Spans of real requests, as a collector's receiver decodes them: request, admission, attempts, first token,
+ * settlement.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
@@ -25,7 +28,7 @@ function traceparentSent(here: GatewayHere): string | undefined {
   return at < 0 ? undefined : headers[at + 1];
 }
 
-test("a streamed request is one trace: the front's is continued, each part is a child with its own time", async (t) => {
+test("a streamed request is one trace: it continues the front's, and each part is a child with its own time", async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   const here = await startGatewayHere({ config: tracedConfig(collector.endpoint, ", propagate: [up-chat]") });
@@ -83,7 +86,7 @@ test("an operator's own headers go upstream beside the trace's", async (t) => {
   assert.ok(sent.includes("traceparent"));
 });
 
-test("a failed attempt is a span of its own, and the request says why it failed", async (t) => {
+test("a failed attempt has its own span, and the request's span says why it failed", async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   const here = await startGatewayHere({ config: tracedConfig(collector.endpoint) });
@@ -109,11 +112,11 @@ test("a failed attempt is a span of its own, and the request says why it failed"
   assert.equal(attributesOf(request)["error.type"], "upstream_unavailable");
 });
 
-test("row 74: the front's sampled flag is not believed, and what is not traced costs no span", async (t) => {
+test("row 74: the front's sampled flag is ignored, and an untraced request creates no span", async (t) => {
   const collector = await startCollector();
   t.after(() => collector.stop());
   const config = tracedConfig(collector.endpoint);
-  // A share that the dice of this test never fall below.
+  // A sampling ratio that no random number of this test falls below.
   const here = await startGatewayHere({ config: (places) => config(places).replace("sample: 1", "sample: 1.0e-300") });
   const { key } = await here.account();
   const headers = { traceparent: `00-${TRACE_ID}-${FRONT_SPAN}-01`, baggage: "x=".padEnd(8_000, "y") };
@@ -127,7 +130,7 @@ test("row 74: the front's sampled flag is not believed, and what is not traced c
   assert.deepEqual(collector.spans(), []);
 });
 
-test("a collector that is away costs no request and no end of the process", async () => {
+test("an unreachable collector fails no request and does not delay the shutdown", async () => {
   const here = await startGatewayHere({ config: tracedConfig("http://127.0.0.1:9") });
   const { key } = await here.account();
   assert.equal((await ask(here, "chat", key)).status, 200);

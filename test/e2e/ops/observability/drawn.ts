@@ -1,4 +1,4 @@
-/** A dashboard's data as one page that any browser shows: where Grafana itself cannot run, this is what one looks at. */
+/** A dashboard's data as one page for any browser, to look at where Grafana itself cannot run. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -13,10 +13,7 @@ export interface DrawnPanel {
   readonly series: readonly { readonly legend: string; readonly range: readonly Series[] }[];
 }
 
-/**
- * @param columns panels beside each other; figures are four.
- * @returns HTML that holds everything it needs.
- */
+/** @param columns panels side by side; figures are four. @returns self-contained HTML. */
 export function pageOf(name: string, panels: readonly DrawnPanel[], columns = 3): string {
   const script = readFileSync(join(UPLOT, "uPlot.iife.min.js"), "utf8");
   const style = readFileSync(join(UPLOT, "uPlot.min.css"), "utf8");
@@ -39,7 +36,7 @@ h2{font-size:14px;font-weight:600;margin:0 0 6px;color:#3e4c59}b{font-size:30px;
 .names{display:flex;flex-wrap:wrap;gap:2px 14px;font-size:12px;color:#52606d;margin-top:4px}
 .names i{display:inline-block;width:14px;height:4px;border-radius:2px;margin-right:5px;vertical-align:middle}`;
 
-/** In the browser: one section for each panel. */
+/** Runs in the browser: one section for each panel. */
 const DRAW = `
 const COLOURS = ["#2680c2","#e8912d","#3f9142","#cb3a4b","#8662c7","#17a2b8","#a0703c","#7b8794"];
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });

@@ -1,4 +1,4 @@
-/** Each alert of deploy/alerts.yml, judged by Prometheus' own tool: quiet on a good day, firing on its bad one. */
+/** Each alert of deploy/alerts.yml, evaluated by Prometheus' own tool: silent on a good day, firing on its bad day. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { ALERTS, RULE_FILES } from "./rule-files.ts";
 
-/** A day on which all is well: every series that any alert reads, at rest. */
+/** A day on which all is well: every series that any alert reads, at its normal value. */
 const GOOD_DAY: Readonly<Record<string, string>> = {
   'up{job="tollgate"}': "1+0x100",
   'tollgate_requests_total{cause="none",status="200"}': "0+100x100",
@@ -45,7 +45,7 @@ const GOOD_DAY: Readonly<Record<string, string>> = {
   tollgate_notices_stopped: "0+0x100",
 };
 
-/** The one series that is different on an alert's bad day; the whole day is bad, at one sample a minute. */
+/** The one series that differs on an alert's bad day; the whole day is bad, at one sample a minute. */
 const BAD_DAYS: Readonly<Record<string, readonly [series: string, values: string]>> = {
   TollgateDown: ['up{job="tollgate"}', "0+0x100"],
   TollgateRequestsFail: ['tollgate_requests_total{cause="upstream_timeout",status="403"}', "0+10x100"],
@@ -107,7 +107,7 @@ const COMPANY: Readonly<Record<string, readonly string[]>> = {
   TollgateFirstTokenBurnsFast: ["TollgateFirstTokenBurnsSlowly"],
 };
 
-test("each alert is quiet on a good day and fires on its bad one, and no other does", () => {
+test("each alert is silent on a good day and fires on its bad day, and no other one does", () => {
   assert.deepEqual(Object.keys(BAD_DAYS).sort(), ALERTS.map(({ alert }) => alert).sort());
   const tests = [
     day("a good day", {}, []),
@@ -126,12 +126,12 @@ test("each alert is quiet on a good day and fires on its bad one, and no other d
   }
 });
 
-test("recording rules sum what they say", () => {
+test("recording rules compute the sums that their names say", () => {
   const file = fileURLToPath(new URL("recording.promtool.yml", import.meta.url));
   execFileSync("promtool", ["test", "rules", file], { stdio: "pipe" });
 });
 
-test("each alert leads to its paragraph in the runbook, and each paragraph belongs to one", () => {
+test("each alert links to its paragraph in the runbook, and each paragraph belongs to one", () => {
   const runbook = readFileSync(new URL("../../../../docs/runbook.md", import.meta.url), "utf8");
   const paragraphs = [...runbook.matchAll(/^### (\S+)$/gm)].map((match) => match[1]);
   assert.deepEqual(paragraphs.sort(), ALERTS.map(({ alert }) => alert).sort());

@@ -13,21 +13,23 @@ import { ALERTS, RECORDINGS } from "./rule-files.ts";
 
 const SCRAPE_MS = 200;
 const ROUNDS = 3;
-/** Where the pages with the drawn data go; nowhere unless named. */
+/** The folder for the pages with the drawn data; none by default. */
 const { TOLLGATE_ARTEFACTS: ARTEFACTS } = process.env;
 
-/** A comparison that filters leaves nothing on a good day; with `bool` it gives 0 or 1 where there is data. */
+/** A comparison that filters returns nothing on a good day; with `bool` it returns 0 or 1 where there is data. */
 function asked(expr: string): string {
   return expr.replaceAll(/(>=|<=|==|!=|>|<)(?= )/g, "$1 bool");
 }
 
-/** What an expression gives; where a scrape has failed just now, as where this process was busy, what it gives after the next one. */
+/**
+ * The value of an expression. If a scrape has just failed, because this process was busy, the value after the next one.
+ */
 async function seen(prometheus: Awaited<ReturnType<typeof startPrometheus>>, expr: string) {
   const samples = await prometheus.query(expr);
   return samples.length > 0 ? samples : prometheus.until(expr).catch(() => []);
 }
 
-test("the dashboards' files are what their sources say, and each panel explains itself", () => {
+test("the dashboards' files match their sources, and each panel has a description", () => {
   for (const [name, dashboard] of DASHBOARDS) {
     const file = readFileSync(new URL(`../../../../grafana/dashboards/${name}.json`, import.meta.url), "utf8");
     assert.equal(file, fileOf(dashboard), `grafana/dashboards/${name}.json: run npm run dashboards`);
@@ -38,7 +40,7 @@ test("the dashboards' files are what their sources say, and each panel explains 
   }
 });
 
-test("no panel is empty and no expression fails under mixed traffic; an alert fires and rests again", async (t) => {
+test("no panel is empty and no expression fails under mixed traffic; an alert fires and stops firing", async (t) => {
   const here = await startGatewayHere({ config: sightConfig });
   t.after(() => here.close());
   const prometheus = await startPrometheus(new URL(here.adminUrl).host, { scrapeMs: SCRAPE_MS });
@@ -48,7 +50,7 @@ test("no panel is empty and no expression fails under mixed traffic; an alert fi
   const who = await visitors(here);
   for (let index = 1; index <= ROUNDS; index++) {
     await round(here, who);
-    // The next round's counts must be in another scrape, for rates to have something to compare.
+    // The next round's counts must be in another scrape; otherwise rates have nothing to compare.
     await prometheus.until("tollgate_requests_total", (samples) => sumOf(samples) >= here.log.filter(isRequest).length);
   }
   const toS = Date.now() / 1_000;

@@ -1,4 +1,4 @@
-/** Traffic of every kind that a dashboard or an alert tells of: answers, refusals, faults, cards, cuts. */
+/** Traffic of every kind that a dashboard or an alert shows: answers, refusals, faults, cards, cuts. */
 import assert from "node:assert/strict";
 import { loadConfig } from "../../../../src/config/config.ts";
 import type { ConfigPlaces, GatewayHere, TestAccount } from "../../../rig/gateway.ts";
@@ -63,7 +63,7 @@ const REASONED = [
   { role: "user", content: "And now?" },
 ];
 
-/** One round; each kind of answer comes up in every round. */
+/** One round; it includes each kind of answer. */
 export async function round(here: GatewayHere, { rich, poor, limited, carded }: Visitors): Promise<void> {
   const { simulator } = here;
   const read = async (reply: Promise<Response>) => void (await (await reply).text());
@@ -86,18 +86,18 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(ask(here, "chat", undefined));
   await read(ask(here, "chat", rich.key, { model: "no-such-model" }));
   for (let index = 0; index < 3; index++) await read(ask(here, "messages", limited.key));
-  // A server that answers with another model than it was asked for.
+  // A server that answers with another model than the requested one.
   simulator.program({ text, model: "another-model" });
   await read(ask(here, "chat", rich.key));
-  // A server that counts searches that nobody asked for.
+  // A server that counts searches that the request did not offer.
   simulator.program({ body: { ...REPLY, usage: { ...REPLY.usage, num_search_queries: 3 } } });
   await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
-  // A server that counts more output than its model can give.
+  // A server that counts more output than its model can produce.
   simulator.program({
     body: { ...REPLY, usage: { prompt_tokens: 4, completion_tokens: 40_000, total_tokens: 40_004 } },
   });
   await read(ask(here, "chat", rich.key, { model: "chat-narrow" }));
-  // More asked for than the model can give.
+  // A limit above what the model can produce.
   await read(ask(here, "chat", rich.key, { max_tokens: 1_000_000 }));
   // An upstream that fails, and one whose credential is refused.
   simulator.program({ fault: { status: 500 } }, { times: 2 });
@@ -107,14 +107,14 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   // A server that refuses the reasoning of an earlier turn, and answers without it.
   simulator.program({ fault: { status: 400, body: REASONING_REFUSED } });
   await read(ask(here, "messages", rich.key, { messages: REASONED }));
-  // A stream that is cut after its first words, and a client that leaves before any.
+  // A stream that is cut after its first words, and a client that disconnects before any.
   simulator.program({ text, fault: { resetAfterEvents: 6 } });
   await read(ask(here, "chat", rich.key, { stream: true }));
   simulator.program({ text, fault: { jsonErrorIn200: true } });
   await read(ask(here, "responses", rich.key, { stream: true }));
   simulator.program({ text, fault: { stallAfterEvents: 1 } });
   await leftBeforeTheFirstWord(here, rich);
-  // Two at once where one has room, without a limit of their own: their holds grow.
+  // Two at once where one has room, without an output limit: their holds grow.
   simulator.program({ text, pace: { betweenMs: 2 } }, { times: 2 });
   await Promise.all(
     [1, 2].map(() => read(ask(here, "chat", rich.key, { model: "chat-narrow", stream: true, max_tokens: undefined }))),
@@ -122,7 +122,7 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   await read(fetch(`${here.url}/v1/models`, { headers: { authorization: `Bearer ${rich.key}` } }));
 }
 
-/** The opening event has come, nothing that counts has: what the upstream costs is absorbed. */
+/** The opening event has come, but no content: the upstream's cost is absorbed. */
 async function leftBeforeTheFirstWord(here: GatewayHere, { key }: TestAccount): Promise<void> {
   const leaving = new AbortController();
   const reply = await ask(here, "messages", key, { stream: true }, { signal: leaving.signal });

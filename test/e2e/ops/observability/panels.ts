@@ -11,7 +11,7 @@ export interface PanelJson {
   readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
 }
 
-/** As Grafana fills them in with everything chosen and a short window. */
+/** The variables as Grafana fills them in with everything selected and a short window. */
 export function filledIn(expr: string): string {
   return expr
     .replaceAll("$__rate_interval", "20s")
@@ -19,7 +19,7 @@ export function filledIn(expr: string): string {
     .replaceAll(/\$(group|model|upstream)/g, ".*");
 }
 
-/** Those of one dashboard, without its rows. */
+/** The panels of one dashboard, without its rows. */
 export function panelsOf(name: string): PanelJson[] {
   const file = readFileSync(new URL(`../../../../grafana/dashboards/${name}.json`, import.meta.url), "utf8");
   const { panels } = JSON.parse(file) as { panels: PanelJson[] };

@@ -1,6 +1,6 @@
 /**
  * `npm run pictures`: a PNG beside each page that the tests left in $TOLLGATE_ARTEFACTS, by headless Chromium. Grafana
- * itself is in none of the package registries that the gate may use, so this is what one looks at.
+ * itself is in none of the package registries that the test machine may use, so these are the pictures to look at.
  */
 import { globSync } from "node:fs";
 import { join, resolve } from "node:path";

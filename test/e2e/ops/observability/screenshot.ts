@@ -14,7 +14,7 @@ export function screenshot(page: string, picture: string, size: string): void {
   const profile = mkdtempSync(join(tmpdir(), "tollgate-chromium-"));
   const where = [`--user-data-dir=${profile}`, `--window-size=${size}`, `--screenshot=${picture}`, `file://${page}`];
   try {
-    // A sandbox inside a container that runs as root is refused by the kernel.
+    // The kernel refuses a sandbox inside a container that runs as root.
     const how = ["--headless", "--no-sandbox", "--hide-scrollbars", ...QUIET.split(" ")];
     execFileSync(browserProgram(), [...how, ...where], { stdio: "ignore", timeout: TIMEOUT_MS });
   } finally {

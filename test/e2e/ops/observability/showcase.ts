@@ -1,7 +1,7 @@
 /**
- * `npm run showcase [-- SECONDS]`: the pictures of the dashboards in docs/pictures/. A gateway with simulated model servers gets
- * a minute and a half of traffic in three protocols; a real Prometheus scrapes it, and a choice of the dashboards' own panels
- * is drawn with what it says.
+ * `npm run showcase [-- SECONDS]`: the pictures of the dashboards in docs/pictures/. A gateway with simulated model
+ * servers gets a minute and a half of traffic in three protocols; a real Prometheus scrapes it, and a selection of the
+ * dashboards' own panels is drawn with its data.
  */
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,10 +24,10 @@ const DEFAULT_SECONDS = 90;
 const SCRAPE_MS = 500;
 const STEP_S = 1;
 const TICK_MS = 250;
-/** Requests in one tick at the height of the wave. */
+/** Requests per tick at the peak of the wave. */
 const BUSY = 4;
 
-/** Of each dashboard the panels that say most to somebody who sees it for the first time. */
+/** For each dashboard, the panels that say most to a first-time viewer. */
 const CHOSEN: Readonly<Record<string, { readonly size: string; readonly titles: readonly string[] }>> = {
   traffic: {
     size: "1240,735",
@@ -124,7 +124,10 @@ try {
   rmSync(pages, { recursive: true, force: true });
 }
 
-/** Waves of requests, one above the other, with a bad minute of one upstream and clients that have no money or a wrong key. */
+/**
+ * Waves of requests on top of each other, with a bad minute of one upstream and clients that have no money or a wrong
+ * key.
+ */
 async function traffic(): Promise<void> {
   const keys = new Map<string, string>();
   for (const group of Object.keys(GROUPS)) keys.set(group, (await here.account({ group, usd: "1000" })).key);

@@ -1,4 +1,5 @@
-// A key that asks is listed with its program and address, once its gateway has told the store, which it does before it ends.
+// A key that was used is listed with its client program and address. The gateway writes this to the store before it
+// ends.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
@@ -6,7 +7,7 @@ import { startRedis } from "../../../rig/redis.ts";
 import { openUrl, PATIENT } from "../../../unit/store/benches.ts";
 import { ask } from "../../protocol/whole/asking.ts";
 
-test("what a key was last used for is in the store when its gateway has ended", async (t) => {
+test("the last use of a key is in the store when its gateway has ended", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const here = await startGatewayHere({ store: redis.url, storeTimes: PATIENT });

@@ -1,4 +1,4 @@
-/** The metrics page by the judgement of Prometheus' own tool, and its OpenMetrics form with exemplars. */
+/** The metrics page as checked by Prometheus' own tool, and its OpenMetrics form with exemplars. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
@@ -9,7 +9,7 @@ import { ask } from "../../protocol/whole/asking.ts";
 import { round, sightConfig, visitors } from "./mixed-traffic.ts";
 import { ALERTS } from "./rule-files.ts";
 
-test("promtool check metrics has nothing to say of a page after mixed traffic", async (t) => {
+test("promtool check metrics finds nothing on a page after mixed traffic", async (t) => {
   const here = await startGatewayHere({ config: sightConfig });
   t.after(() => here.close());
   await round(here, await visitors(here));
@@ -19,7 +19,7 @@ test("promtool check metrics has nothing to say of a page after mixed traffic", 
   assert.equal(String(said), "");
 });
 
-test("each counter in whose rise an alert sees something is at 0 before the first request", async (t) => {
+test("each counter whose increase an alert uses is at 0 before the first request", async (t) => {
   const here = await startGatewayHere({ config: sightConfig });
   t.after(() => here.close());
   const page = await (await fetch(`${here.adminUrl}/metrics`)).text();
@@ -33,7 +33,7 @@ test("each counter in whose rise an alert sees something is at 0 before the firs
   }
 });
 
-test("a first token leads to its trace: Prometheus keeps the exemplar", async (t) => {
+test("a first token links to its trace: Prometheus keeps the exemplar", async (t) => {
   const collector = await startCollector();
   const traces = `traces: {endpoint: "${collector.endpoint}/v1/traces", sample: 1}\n`;
   const here = await startGatewayHere({ config: (places) => testConfig(places) + traces });

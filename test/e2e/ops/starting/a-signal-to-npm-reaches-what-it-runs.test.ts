@@ -1,4 +1,4 @@
-/** What a service manager stops that was told `npm start`: the process that listens, and not only the shell before it. */
+/** A service manager that runs `npm start` stops the process that listens, and not only the shell before it. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,12 +9,12 @@ import test from "node:test";
 
 const scripts = (JSON.parse(readFileSync("package.json", "utf8")) as { scripts: Record<string, string> }).scripts;
 
-test("the scripts that serve put the gateway in the place of npm's shell", () => {
+test("the scripts that serve replace npm's shell with the gateway", () => {
   for (const name of ["start", "upstream"]) assert.match(scripts[name] ?? "", /(^| )exec node src\/main\.ts /, name);
 });
 
 test("a SIGTERM to npm ends the server that it runs", async (t) => {
-  // A group of its own, so that nothing is left behind where this fails.
+  // A separate process group, so that nothing is left behind if the test fails.
   const npm = spawn("npm", ["run", "--silent", "upstream"], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
   t.after(() => {
     try {

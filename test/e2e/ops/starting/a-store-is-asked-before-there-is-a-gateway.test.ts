@@ -1,4 +1,4 @@
-/** `tollgate check --store`: what a start on this store would meet, without one. */
+/** `tollgate check --store`: checks what a start on this store would encounter, without starting a gateway. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -32,7 +32,7 @@ async function checked(t: TestContext, store: string | undefined, ...more: strin
   return { status: status as number, out, err };
 }
 
-test("one that is fit, and nothing is written there", async (t) => {
+test("a usable store is accepted, and nothing is written to it", async (t) => {
   const redis = await redisOf(t);
   const { status, out, err } = await checked(t, redis.url);
   assert.equal(status, 0, err);
@@ -41,7 +41,7 @@ test("one that is fit, and nothing is written there", async (t) => {
   assert.match(await redis.command("DBSIZE"), /:0/);
 });
 
-test("a wrong password, a database that is not there, a server that evicts: the reason, and exit status 1", async (t) => {
+test("a wrong password, a missing database and a server that evicts are reported with the reason and exit status 1", async (t) => {
   const redis = await redisOf(t, { args: ["--databases", "2"] });
   await redis.command("CONFIG", "SET", "requirepass", "right");
   const evicting = await redisOf(t, { args: ["--maxmemory-policy", "allkeys-lru"] });
@@ -60,7 +60,7 @@ test("a wrong password, a database that is not there, a server that evicts: the 
     assert.match(err, /^store: it cannot be used: /m);
     assert.doesNotMatch(out + err, /wrong|right/, "no password");
   };
-  // Each waits for its server.
+  // Each check waits for its server.
   await Promise.all(cases.map(refused));
   const { status, out } = await checked(t, at("wrong", 0), "--json");
   const { ok, store } = JSON.parse(out);
@@ -68,7 +68,7 @@ test("a wrong password, a database that is not there, a server that evicts: the 
   assert.match(store.problem, /WRONGPASS/);
 });
 
-test("a folder is its gateway's alone", async (t) => {
+test("a data folder is not checked, because only its gateway may open it", async (t) => {
   const { status, out } = await checked(t, undefined);
   assert.equal(status, 0);
   assert.match(out, /store: a folder that only its gateway may open; nothing was checked\n$/);

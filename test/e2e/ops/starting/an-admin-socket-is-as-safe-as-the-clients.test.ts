@@ -1,4 +1,7 @@
-/** The file of `admin: unix:/path`: what a killed process left is no hindrance, a live one is, and its mode decides who asks. */
+/**
+ * The file of `admin: unix:/path`: one left by a killed process does not prevent a start, one in use does, and its mode
+ * decides who may connect.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, statSync } from "node:fs";
@@ -22,7 +25,7 @@ function folder(t: TestContext): { dir: string; path: string; closing: (() => Pr
   return { dir, path: join(dir, "admin.sock"), closing };
 }
 
-/** A gateway whose operators ask at the socket. */
+/** A gateway with its admin API on the socket. */
 async function startAt(path: string, { dir, closing }: ReturnType<typeof folder>, name: string): Promise<void> {
   const settings = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9/v1", dir: join(dir, name) }));
   const gateway = await startGateway({
@@ -32,11 +35,11 @@ async function startAt(path: string, { dir, closing }: ReturnType<typeof folder>
   closing.push(() => gateway.close());
 }
 
-/** Leaves a socket's file on which nobody listens, as a killed process does. */
+/** Leaves a socket's file on which nothing listens, as a killed process does. */
 async function leaveSocket(path: string): Promise<void> {
   const server = createServer().listen(`${path}.first`);
   await once(server, "listening");
-  // Node removes the file by the name that it was made with.
+  // Node removes the file under the name with which it was created.
   renameSync(`${path}.first`, path);
   server.close();
   await once(server, "close");
@@ -50,7 +53,7 @@ async function isAlive(socketPath: string): Promise<boolean> {
   return answer.statusCode === 200;
 }
 
-test("a file that a killed process left is replaced, for the user and the group only", async (t) => {
+test("a file that a killed process left is replaced, with access for the user and the group only", async (t) => {
   const place = folder(t);
   await leaveSocket(place.path);
   await startAt(place.path, place, "one");
@@ -58,7 +61,7 @@ test("a file that a killed process left is replaced, for the user and the group 
   assert.ok(await isAlive(place.path));
 });
 
-test("a socket that somebody answers is left to them", async (t) => {
+test("a socket on which another process answers is not taken over", async (t) => {
   const place = folder(t);
   await startAt(place.path, place, "one");
   await assert.rejects(startAt(place.path, place, "two"), /another program listens on the socket/);

@@ -1,4 +1,4 @@
-/** `tollgate init`, as somebody runs it who has nothing yet: what it writes is good, serves, and is never written over. */
+/** `tollgate init` as a new user runs it: the file that it writes is valid, works, and is never overwritten. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ function folder(t: TestContext): string {
   return dir;
 }
 
-/** Runs the command as a process whose standard input is no terminal. */
+/** Runs the command as a process whose standard input is not a terminal. */
 function tollgate(cwd: string, argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   return new Promise((resolve) => {
     const options = { cwd, env: { ...BARE_ENV, ...env }, encoding: "utf8" as const };
@@ -34,7 +34,7 @@ function tollgate(cwd: string, argv: readonly string[], env: Record<string, stri
   });
 }
 
-/** Runs `init` on a terminal of its own (script(1)) and types an answer whenever a question has been asked. */
+/** Runs `init` on a pseudo-terminal (script(1)) and types an answer whenever a question has been asked. */
 async function onTerminal(cwd: string, answers: readonly string[]): Promise<{ status: number | null; shown: string }> {
   const command = `'${process.execPath}' '${PROGRAM}' init`;
   const child = spawn("script", ["-qec", command, "/dev/null"], {
@@ -53,7 +53,7 @@ async function onTerminal(cwd: string, answers: readonly string[]): Promise<{ st
   return { status, shown: shown.replaceAll("\r", "") };
 }
 
-test("three answers on a terminal, wrong ones asked again, write a file that check likes", async (t) => {
+test("three answers on a terminal, wrong ones asked again, write a file that check accepts", async (t) => {
   const dir = folder(t);
   const answers = ["models.example\n", "http://127.0.0.1:11434/v1\n", "\n", "llama-3:8b\n", "sk-a-key!\n", "UP_KEY\n"];
   const { status, shown } = await onTerminal(dir, answers);
@@ -69,7 +69,7 @@ test("three answers on a terminal, wrong ones asked again, write a file that che
   assert.match((await tollgate(dir, ["check"])).err, /the environment variable UP_KEY is not set/);
 });
 
-test("who leaves the questions has nothing written", async (t) => {
+test("if the user aborts the questions, nothing is written", async (t) => {
   const dir = folder(t);
   const { status, shown } = await onTerminal(dir, ["http://127.0.0.1:11434/v1\n", "\u0004"]);
   assert.equal(status, 1, shown);
@@ -77,7 +77,7 @@ test("who leaves the questions has nothing written", async (t) => {
   assert.deepEqual(readdirSync(dir), []);
 });
 
-test("without a terminal nothing is asked: what is missing or wrong is status 2, and nothing is written", async (t) => {
+test("without a terminal no questions are asked: missing or wrong options are status 2, and nothing is written", async (t) => {
   const dir = folder(t);
   const cases = [
     [[], "--base-url and --model are required, because there is no terminal for questions."],
@@ -95,7 +95,7 @@ test("without a terminal nothing is asked: what is missing or wrong is status 2,
   assert.deepEqual(readdirSync(dir), []);
 });
 
-test("what is there stays as it is; where nothing can be written that is said", async (t) => {
+test("an existing file is not changed; if the file cannot be written, that is reported", async (t) => {
   const dir = folder(t);
   writeFileSync(join(dir, "tollgate.yaml"), "mine");
   const there = await tollgate(dir, ["init", ...FLAGS]);
@@ -122,7 +122,7 @@ test("what is there stays as it is; where nothing can be written that is said", 
   assert.ok(keyIn("other.yaml") && keyIn("other.yaml") !== keyIn("another.yaml"), "each has a sealing key of its own");
 });
 
-test("what it writes serves the first request, with the commands that it prints", async (t) => {
+test("the written configuration serves the first request, with the commands that init prints", async (t) => {
   const dir = folder(t);
   const simulator = await startSimulator();
   t.after(() => simulator.close());

@@ -1,6 +1,6 @@
 /**
- * What goes wrong when somebody starts a gateway, tried as they would: one sentence, which setting, what to write there
- * (docs/failure-model.md rows B3 and F4).
+ * What goes wrong when a user starts a gateway, tried as users would: the error is one sentence that names the setting
+ * and what to write there (docs/failure-model.md rows B3 and F4).
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -17,7 +17,7 @@ import { BARE_ENV, PROGRAM, settingsOf, spawnGateway } from "../../../rig/gatewa
 import { startRedis } from "../../../rig/redis.ts";
 import { untilStatus } from "../workers/rig.ts";
 
-/** A start that hangs is a failure of its own. */
+/** A start that hangs is a failure as well. */
 const START_MS = 60_000;
 
 interface Wanted {
@@ -57,13 +57,13 @@ groups: {g: {kind: pay_per_use, models: [m]}}
 `;
 }
 
-/** Starts a gateway that cannot. @returns what it says on standard error. */
+/** Starts a gateway that cannot start. @returns its standard error. */
 async function refusalOf(
   args: readonly string[],
   options: { cwd?: string; env?: Record<string, string>; unprivileged?: boolean } = {},
 ): Promise<string> {
   const node = [process.execPath, PROGRAM, "serve", ...args];
-  // In a user namespace of its own a process has no rights over the machine, whoever runs the tests.
+  // In a separate user namespace a process has no rights over the machine, whoever runs the tests.
   const [command = "", ...rest] = options.unprivileged ? ["unshare", "--user", ...node] : node;
   const child = spawn(command, rest, {
     stdio: ["ignore", "pipe", "pipe"],
@@ -78,7 +78,7 @@ async function refusalOf(
   return said;
 }
 
-/** A port that is taken for as long as the test runs. */
+/** A port that is in use for as long as the test runs. */
 async function takenPort(t: TestContext): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -108,7 +108,7 @@ test("a port in use, without a configuration: the environment variable is named,
   assert.match(said, new RegExp(`^tollgate: port ${port} .*take another address: ${command}\n$`));
 });
 
-test("a port that this user may not have: the setting is named, and one that it may have", async (t) => {
+test("a port that this user may not use: the setting is named, and a port that is allowed", async (t) => {
   const said = await refusalOf(["--config", configured(folder(t), { listen: "127.0.0.1:80" })], { unprivileged: true });
   assert.match(
     said,
@@ -116,7 +116,7 @@ test("a port that this user may not have: the setting is named, and one that it 
   );
 });
 
-test("an address that this machine does not have", async (t) => {
+test("an address that this machine does not have is reported", async (t) => {
   const said = await refusalOf(["--config", configured(folder(t), { listen: "192.0.2.7:8787" })]);
   assert.match(
     said,
@@ -124,7 +124,7 @@ test("an address that this machine does not have", async (t) => {
   );
 });
 
-test("a socket whose folder is not there", async (t) => {
+test("a socket whose folder does not exist is reported", async (t) => {
   const dir = folder(t);
   const said = await refusalOf(["--config", configured(dir, { listen: `unix:${dir}/run/tollgate.sock` })]);
   assert.ok(
@@ -133,7 +133,7 @@ test("a socket whose folder is not there", async (t) => {
   );
 });
 
-test("a second gateway on a data folder: which folder, which process, what to do", async (t) => {
+test("a second gateway on a data folder: the error names the folder, the process, and what to do", async (t) => {
   const dir = folder(t);
   const first = await spawnGateway(configuration(dir, {}));
   t.after(() => first.stop());
@@ -143,7 +143,7 @@ test("a second gateway on a data folder: which folder, which process, what to do
   assert.match(said, /setting store/);
 });
 
-test("a data folder that cannot be written, or never made: which, why, which setting", async (t) => {
+test("a data folder that cannot be written or created: the error names it, the reason, and the setting", async (t) => {
   const dir = folder(t);
   const locked = join(dir, "locked");
   mkdirSync(locked, { mode: 0o500 });
@@ -165,7 +165,7 @@ test("a data folder that cannot be written, or never made: which, why, which set
   );
 });
 
-test("a folder that cannot be written, without a configuration: start it elsewhere", async (t) => {
+test("a folder that cannot be written, without a configuration: the advice is to start in another folder", async (t) => {
   const dir = folder(t);
   chmodSync(dir, 0o500);
   const env = { TOLLGATE_LISTEN: "127.0.0.1:0", TOLLGATE_ADMIN: "127.0.0.1:0" };
@@ -184,7 +184,7 @@ test("a start over Redis that fails when store and journal are open says why, an
   assert.equal(said, `tollgate: ${token} is empty; remove it, and a new one is generated\n`);
 });
 
-test("a start that fails late closes what it has opened: the next one of the same process has folder and journal", async (t) => {
+test("a start that fails late closes what it has opened: a next start in the same process gets folder and journal", async (t) => {
   const dir = folder(t);
   mkdirSync(join(dir, "data"));
   const token = join(dir, "data/admin-token");
@@ -197,12 +197,12 @@ test("a start that fails late closes what it has opened: the next one of the sam
   await gateway.close();
 });
 
-test("a file that is not there is named, and the option that names another", async (t) => {
+test("a missing file is named, and the option that selects another one", async (t) => {
   const said = await refusalOf(["--config", "no-such.yaml"], { cwd: folder(t) });
   assert.equal(said, "tollgate: no-such.yaml cannot be read (ENOENT); name another with --config\n");
 });
 
-test("Redis away at the start: one line says so, one that it is back, and none in between", async (t) => {
+test("Redis unreachable at the start: one line says so, one says that it is back, and none in between", async (t) => {
   const dir = folder(t);
   const redis = await startRedis();
   t.after(() => redis.stop());
@@ -216,7 +216,7 @@ test("Redis away at the start: one line says so, one that it is back, and none i
   });
   t.after(() => gateway.stop());
   await gateway.line('"event":"store_away"');
-  // Every second the store is looked at, and Redis three times: not ready after five of these.
+  // The store is checked every second, and Redis three times: the gateway is not ready after five of these.
   await untilStatus(`${gateway.adminUrl}/readyz`, 503);
   await redis.restart();
   await gateway.line('"event":"store_back"');

@@ -1,4 +1,7 @@
-/** What `tollgate check` warns of is in the log of a gateway that is started or given such a configuration, each thing once. */
+/**
+ * The warnings of `tollgate check` are logged by a gateway that starts with or reloads such a configuration, each
+ * warning once.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +10,7 @@ import test from "node:test";
 import { spawnGateway } from "../../../rig/gateway.ts";
 import { lines } from "../workers/rig.ts";
 
-test("at the start all of it, after a reload what is new", async (t) => {
+test("at the start all warnings are logged, after a reload only the new ones", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-doubtful-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const text = `

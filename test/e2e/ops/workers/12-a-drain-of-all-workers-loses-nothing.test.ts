@@ -7,7 +7,7 @@ import { CHARGE_NANO_USD, finish, gone, openStreams, untilStatus, workerPids, wo
 
 const STREAMS = 12;
 
-test("late requests are served, streams finish, the bill is exact, every process is gone", {
+test("late requests are served, streams finish, the charges are exact, and every process ends", {
   timeout: 200_000,
 }, async (t) => {
   const scene = await workersScene(t);

@@ -1,7 +1,7 @@
 /**
- * docs/failure-model.md row A8: one worker of several is stopped in mid-stream. Readiness says so within seconds, a
- * reload is not said to be in force before it is; one that comes back has done no harm, and one that does not is
- * killed, and settled by its successor.
+ * docs/failure-model.md row A8: one worker of several is stopped in mid-stream. Readiness reports it within seconds,
+ * and a reload is not reported as in force before it is. A worker that continues has done no harm; one that does not is
+ * killed, and its successor settles its requests.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -25,7 +25,9 @@ import {
 const STREAMS = 6;
 const LATER = 4;
 
-test("stopped and continued, then stopped for good", { timeout: 200_000 }, async (t) => {
+test("a worker stopped and continued does no harm, and one stopped for good is replaced", {
+  timeout: 200_000,
+}, async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(3);
   const readyz = `${gateway.adminUrl}/readyz`;
@@ -41,7 +43,7 @@ test("stopped and continued, then stopped for good", { timeout: 200_000 }, async
   const text = readFileSync(gateway.file, "utf8");
   writeFileSync(gateway.file, text.replaceAll('output: "10"', 'output: "20"'));
   gateway.child.kill("SIGHUP");
-  // The parent has taken it; the other two serve by it, and worker 2 would not yet.
+  // The parent has accepted the reload; two workers use it, and worker 2 does not yet.
   for (let page = ""; metricSum(page, "tollgate_config_generation") !== 2; page = await metricsPage(gateway));
   assert.equal(await generationOf2(), 1);
   assert.equal(reloads(), 0, "said to be in force while a worker may still go by the old one");
@@ -74,7 +76,8 @@ test("stopped and continued, then stopped for good", { timeout: 200_000 }, async
   const usage = ledger.filter(({ kind }) => kind === "usage");
   const orphans = usage.filter(({ memo }) => (JSON.parse(memo) as { ended?: string }).ended === "orphaned");
   assert.deepEqual([usage.length, orphans.length], [STREAMS + LATER, cut], "each is charged once");
-  // Every stream began at the first price, also those that broke off; the doubled one is for five tokens of output.
+  // Every stream began at the first price, including those that broke off; the doubled one is for five tokens of
+  // output.
   const exact = usage.filter((line) => !orphans.includes(line)).map(({ amount }) => amount);
   assert.deepEqual(exact, [
     ...Array(STREAMS - cut).fill(CHARGE_NANO_USD),

@@ -5,4 +5,6 @@
 import test from "node:test";
 import { reloadAtEveryStep } from "./every-step.ts";
 
-test("the worker is killed", { timeout: 280_000 }, (t) => reloadAtEveryStep(t, "SIGKILL"));
+test("a reload reaches all workers although one is killed at any step of its life", { timeout: 280_000 }, (t) =>
+  reloadAtEveryStep(t, "SIGKILL"),
+);

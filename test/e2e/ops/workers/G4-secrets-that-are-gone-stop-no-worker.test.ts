@@ -1,6 +1,7 @@
 /**
- * docs/failure-model.md row G4: the files that the start's secrets came from are gone, and so is every worker. All are
- * started again with what the gateway began with; a start of the gateway itself says what is missing.
+ * docs/failure-model.md row G4: the files with the startup secrets are removed, then every worker is killed. All
+ * workers are restarted with the secrets that the gateway started with; a start of the gateway itself says what is
+ * missing.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -12,7 +13,7 @@ import test from "node:test";
 import { ask } from "../../protocol/whole/asking.ts";
 import { metricSum, metricsPage, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
-test("three workers, all killed after their secrets were removed", { timeout: 200_000 }, async (t) => {
+test("three workers, all killed after their secrets were removed, are restarted", { timeout: 200_000 }, async (t) => {
   const scene = await workersScene(t, { password: "the-password-of-the-start" });
   const place = createServer().listen(0, "127.0.0.1");
   await once(place, "listening");
@@ -23,7 +24,7 @@ test("three workers, all killed after their secrets were removed", { timeout: 20
   const key = join(scene.dir, "sealing-key");
   writeFileSync(store, scene.storeUrl);
   writeFileSync(key, "test-sealing-key-of-32-characters-or-more\n");
-  // With all workers gone a port of the system's choice would be another one.
+  // Port 0 would be another port once all workers are gone.
   const change = { listen: `127.0.0.1:${port}`, store: `file:${store}`, sealing_keys: [`file:${key}`] };
   const gateway = await scene.start(3, change);
   rmSync(store);

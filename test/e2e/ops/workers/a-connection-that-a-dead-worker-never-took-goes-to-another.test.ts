@@ -1,6 +1,6 @@
 /**
- * A connection on its way to a worker that is stopped, and then killed, is answered by another one. node:cluster would
- * keep it open in the parent, where nobody reads it.
+ * A connection handed over to a worker that is stopped, and then killed, is answered by another one. node:cluster would
+ * keep it open in the parent, where nothing reads it.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -10,7 +10,9 @@ import { untilAllServe, workerPids, workersScene } from "./rig.ts";
 
 const REQUESTS = 4;
 
-test("one of two workers is stopped, then killed, under new connections", { timeout: 120_000 }, async (t) => {
+test("a connection of a worker that is stopped and killed is answered by the other one", {
+  timeout: 120_000,
+}, async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const stopped = workerPids(gateway).get(1) as number;
@@ -34,14 +36,14 @@ test("one of two workers is stopped, then killed, under new connections", { time
   assert.equal(ledger.filter(({ kind }) => kind === "usage").length, REQUESTS);
 });
 
-test("nobody else serves: the client is told at once, by a closed connection", { timeout: 120_000 }, async (t) => {
+test("if no other worker serves, the connection is closed at once", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const [first, second] = [...workerPids(gateway).values()] as [number, number];
   process.kill(first, "SIGSTOP");
   process.kill(second, "SIGSTOP");
   const asked = assert.rejects(ask(gateway, "chat", scene.account.key, {}, { headers: { connection: "close" } }));
-  // The parent has handed it over when it answers this; nothing else could tell.
+  // When the parent answers this, it has handed the connection over; nothing else shows it.
   await fetch(`${gateway.adminUrl}/healthz`);
   process.kill(first, "SIGKILL");
   process.kill(second, "SIGKILL");

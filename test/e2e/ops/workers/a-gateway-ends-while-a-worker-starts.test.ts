@@ -1,4 +1,6 @@
-/** SIGTERM and SIGINT to the gateway while one of its workers is at each step of its start: all end in good order. */
+/**
+ * SIGTERM and SIGINT to the gateway while one of its workers is at each step of its start: all processes end normally.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +12,9 @@ import { gone, untilReadiness, workerPids, workersScene } from "./rig.ts";
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const STEPS = ["hear-start", "say-prepared", "hear-open"];
 
-test("one of two workers is held in its start", { timeout: 280_000 }, async (t) => {
+test("a gateway ends normally while one of two workers is at any step of its start", {
+  timeout: 280_000,
+}, async (t) => {
   const scene = await workersScene(t);
   const holdAt = join(scene.dir, "hold");
   mkdirSync(holdAt);

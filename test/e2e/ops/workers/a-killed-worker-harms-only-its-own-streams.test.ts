@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md row A3 with several processes: one of four is killed in mid-stream; its streams are charged
- * once, nothing else is hurt.
+ * once, and nothing else is affected.
  */
 import assert from "node:assert/strict";
 import process from "node:process";
@@ -26,7 +26,7 @@ const STREAMS = 12;
 const WHOLE = 20;
 const LATER = 8;
 
-test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
+test("kill -9 of one of four workers affects only its own streams", { timeout: 200_000 }, async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(WORKERS);
   const pids = workerPids(gateway);
@@ -41,7 +41,7 @@ test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
   await whole(WHOLE);
   const streams = await openStreams(scene, gateway.url, STREAMS);
 
-  // One page sums all workers up; one that is slow to answer stands there as it was some seconds before.
+  // One page sums all workers; a worker that is slow to answer is included with its figures of some seconds before.
   const summed = (page: string) => [
     metricSum(page, "tollgate_requests_total", 'status="200"'),
     metricSum(page, "tollgate_in_flight", "chat"),
@@ -54,7 +54,8 @@ test("kill -9 of one of four workers", { timeout: 200_000 }, async (t) => {
     page = await metricsPage(gateway);
   }
   assert.deepEqual(summed(page), wanted);
-  // Of what each sees alike there is no sum. On a busy machine a look at the store may have come too late: then the next one.
+  // What each worker sees in the same way is not summed. On a busy machine a check of the store may have come too late:
+  // then the next one counts.
   let up = 0;
   for (let look = page; up === 0; look = await metricsPage(gateway)) up = metricSum(look, "tollgate_store_up");
   assert.equal(up, 1);

@@ -1,4 +1,7 @@
-/** SIGHUP to the parent: every worker charges the new price, a bad file changes none of them, a new worker has the new one. */
+/**
+ * SIGHUP to the parent: every worker charges the new price, an invalid file changes none of them, and a new worker uses
+ * the new one.
+ */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import process from "node:process";
@@ -18,9 +21,9 @@ import {
 
 const ROUND = 12;
 
-test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
+test("doubled prices reach all three workers, and an invalid file changes none", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
-  // The checkout itself, as `npm start` has it: its workers are another program than its parent (src/worker.ts).
+  // The checkout itself, as `npm start` uses it: its workers run another program than the parent (src/worker.ts).
   const gateway = await scene.start(3, undefined, { program: CHECKOUT });
   const file = gateway.file;
   const text = readFileSync(file, "utf8");
@@ -33,7 +36,7 @@ test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
     );
   const servedBy = () => new Set(lines(gateway).flatMap((line) => (line.msg === "request" ? [line.worker] : [])));
   await round();
-  // A worker writes its lines after its answers have left.
+  // A worker writes its lines after its answers were sent.
   await gateway.line('"msg":"request"', ROUND);
   assert.equal(servedBy().size, 3);
 
@@ -66,7 +69,7 @@ test("prices doubled under three workers", { timeout: 120_000 }, async (t) => {
   assert.equal(charges.filter((amount) => amount === 2n * CHARGE_NANO_USD).length, 3 * ROUND);
 });
 
-test("a reload that is in force late does not hide that the one behind it was refused", {
+test("if a reload takes effect late, a refusal of the next one is still reported", {
   timeout: 60_000,
 }, async (t) => {
   const scene = await workersScene(t);

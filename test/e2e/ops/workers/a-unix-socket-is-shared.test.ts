@@ -1,4 +1,7 @@
-/** Several processes on one unix socket: its file is made once, survives a worker, and goes with the gateway. */
+/**
+ * Several processes on one unix socket: its file is created once, survives the end of a worker, and is removed with the
+ * gateway.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { existsSync, statSync } from "node:fs";
@@ -9,7 +12,7 @@ import test from "node:test";
 import { bodyOf } from "../../protocol/whole/asking.ts";
 import { gone, lines, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
-test("two workers, one of them killed", { timeout: 120_000 }, async (t) => {
+test("two workers share a unix socket, and it survives the kill of one", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
   const socketPath = join(scene.dir, "tollgate.sock");
   const gateway = await scene.start(2, { listen: `unix:${socketPath}`, admin_token: undefined });

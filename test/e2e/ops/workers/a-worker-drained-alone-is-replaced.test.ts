@@ -1,4 +1,4 @@
-/** SIGTERM to one worker: its streams finish, another one takes its place, and the gateway goes on. */
+/** SIGTERM to one worker: its streams finish, another worker replaces it, and the gateway continues. */
 import assert from "node:assert/strict";
 import process from "node:process";
 import test from "node:test";
@@ -16,7 +16,7 @@ import {
 
 const STREAMS = 6;
 
-test("one of two workers", { timeout: 120_000 }, async (t) => {
+test("one of two workers that gets SIGTERM drains and is replaced", { timeout: 120_000 }, async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const pids = workerPids(gateway);

@@ -1,4 +1,4 @@
-/** Workers that the test plays, and a clock that it moves: when another one is started, and when one is killed. */
+/** Workers played by the test, and a clock that it moves: when a worker is restarted, and when one is killed. */
 import assert from "node:assert/strict";
 import cluster from "node:cluster";
 import test, { type TestContext } from "node:test";
@@ -46,7 +46,7 @@ function scene(workers: number) {
     refuseFork(refused: boolean) {
       isForkRefused = refused;
     },
-    /** Lets whole seconds pass in which these processes answer. */
+    /** Advances the clock by whole seconds in which these processes answer. */
     pass(seconds: number, answering: () => readonly PlayedProcess[] = () => started) {
       for (let i = 0; i < seconds; i++) {
         clock.advance(1_000);
@@ -56,7 +56,7 @@ function scene(workers: number) {
   };
 }
 
-test("each time later up to a limit, and at once again after a good while", async () => {
+test("restarts are delayed longer each time up to a limit, and immediate again after a long time without failures", async () => {
   const { clock, fleet, started, ended, newest, pass } = scene(2);
   const first = fleet.start();
   for (const process of started) process.serve();
@@ -82,14 +82,14 @@ test("each time later up to a limit, and at once again after a good while", asyn
   assert.deepEqual(ended, [...Array(8).fill("failed"), "killed"]);
 });
 
-test("one that starts may say nothing for two minutes, one that serves for a quarter of one", async () => {
+test("a starting worker may be silent for two minutes, a serving one for a quarter of a minute", async () => {
   const { clock, fleet, started, ended, newest, pass } = scene(2);
   const first = fleet.start();
   for (const process of started) process.serve();
   await first;
   newest().end(1);
   clock.advance(200);
-  // As with a long journal before it.
+  // As with a long journal to read first.
   const slow = newest();
   const others = () => started.filter((process) => process !== slow);
   pass(120, others);
@@ -107,7 +107,7 @@ test("one that starts may say nothing for two minutes, one that serves for a qua
   assert.deepEqual(ended, ["failed", "stuck", "stuck"]);
 });
 
-test("while nobody else is there, within a second", async () => {
+test("while no other worker serves, a worker is restarted within a second", async () => {
   const { clock, fleet, started, newest, pass } = scene(2);
   void fleet.start().catch(() => {});
   started[0]?.serve();
@@ -128,7 +128,7 @@ test("while nobody else is there, within a second", async () => {
   }
 });
 
-test("a system that makes no process is asked again", async () => {
+test("if the system cannot create a process, the start is retried", async () => {
   const { clock, fleet, started, newest, refuseFork } = scene(1);
   const first = fleet.start();
   newest().serve();
@@ -140,14 +140,14 @@ test("a system that makes no process is asked again", async () => {
   refuseFork(false);
   clock.advance(400);
   assert.equal(started.length, 2);
-  // The other way in which node:child_process says that there is no process.
+  // The other way in which node:child_process reports that there is no process.
   newest().pid = undefined;
   newest().emit("error", new Error("spawn EAGAIN"));
   clock.advance(800);
   assert.equal(started.length, 3);
 });
 
-test("one that a message does not reach has not ended: there is never another one beside it", async () => {
+test("a worker that a message cannot reach has not ended: no second one is started beside it", async () => {
   const { clock, fleet, started, ended, newest, pass } = scene(1);
   const first = fleet.start();
   newest().serve();
@@ -158,7 +158,7 @@ test("one that a message does not reach has not ended: there is never another on
   assert.deepEqual([started.length, ended, fleet.reasons()], [1, [], []]);
 });
 
-test("what one has said against itself is gone with it", async () => {
+test("reasons that a worker reported against readiness are dropped when it ends", async () => {
   const { clock, fleet, newest } = scene(1);
   const first = fleet.start();
   newest().serve();
@@ -180,7 +180,7 @@ test("a first start that fails says why", async () => {
   await fleet.stop("close", 1);
 });
 
-test("told to end it is not started again, and killed only when it does not", async () => {
+test("a worker told to end is not restarted, and is killed only if it does not end", async () => {
   const { clock, fleet, started, ended, newest, pass } = scene(1);
   void fleet.start();
   newest().serve();
@@ -229,7 +229,7 @@ async function serving(t: TestContext) {
   return { clock, played, metrics, gateway: await starting };
 }
 
-test("a reload that is in force late does not hide that one after it was refused", async (t) => {
+test("if a reload takes effect late, a refusal after it is still reported", async (t) => {
   const { played, metrics, gateway } = await serving(t);
   const isSuccess = async () => /^tollgate_config_last_reload_success (\d)/m.exec((await metrics.page()).body)?.[1];
   const first = gateway.reload(settingsWith(60_000), STARTED);
@@ -246,13 +246,13 @@ test("a reload that is in force late does not hide that one after it was refused
   await closed;
 });
 
-test("a deadline for drains that was reloaded is the one that workers are killed by", async (t) => {
+test("after a reload workers are killed by the new drain deadline", async (t) => {
   const { clock, played, gateway } = await serving(t);
   const reloaded = gateway.reload(settingsWith(600_000), STARTED);
   played.say({ kind: "configured", generation: 2 });
   await reloaded;
   const drained = gateway.drain();
-  // Its streams run on, and it says that it is alive.
+  // Its streams continue, and it reports that it is alive.
   for (let second = 0; second < 630; second++) {
     clock.advance(1_000);
     played.say({ kind: "pong" });
@@ -263,7 +263,7 @@ test("a deadline for drains that was reloaded is the one that workers are killed
   await drained;
 });
 
-test("a worker that is slow to tell its figures is represented by its last ones", async () => {
+test("a worker that is slow to report its figures is represented by its last ones", async () => {
   const { clock, fleet, newest } = scene(1);
   void fleet.start();
   newest().serve();

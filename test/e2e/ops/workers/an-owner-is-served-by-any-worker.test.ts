@@ -1,4 +1,7 @@
-/** The console of owners at a gateway of several processes: any worker knows a session, and the parent has their audit lines. */
+/**
+ * The console of owners at a gateway of several processes: any worker knows a session, and the parent has the audit
+ * lines.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AuditPage } from "../../../../src/console/answers/answers.ts";
@@ -6,10 +9,10 @@ import type { Static } from "../../../../src/console/vocabulary.ts";
 import { workersScene } from "./rig.ts";
 
 const ADMIN = { authorization: "Bearer test-admin-token" };
-/** A new connection each time: they go to the workers in turn. */
+/** A new connection each time: connections go to the workers in turn. */
 const OWNER = { "x-tollgate-console": "1", "content-type": "application/json", connection: "close" };
 
-test("what an owner does at either worker is in the audit that operators ask for, each once", async (t) => {
+test("what an owner does at either worker is in the operators' audit, each action once", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const { name } = scene.account;
@@ -33,7 +36,7 @@ test("what an owner does at either worker is in the audit that operators ask for
     });
     assert.equal(made.status, 201, await made.text());
   }
-  // The last line of the log, and the word of a worker to its parent, may still be on their way.
+  // The last log line, and a worker's message to its parent, may still be on their way.
   await gateway.line('"who":"owner:', 5);
   const logged = gateway
     .output()

@@ -1,6 +1,6 @@
 /**
- * `npm run reloads`: a gateway of several processes under load, reloads and faults. Prints its figures as one line of JSON
- * and ends with status 1 unless all that has to be zero is zero.
+ * `npm run reloads`: a gateway of several processes under load, reloads and faults. Prints its figures as one line of
+ * JSON and ends with status 1 unless all figures that must be zero are zero.
  */
 import process from "node:process";
 import { parseArgs } from "node:util";

@@ -1,7 +1,7 @@
 /**
- * Reloads under load, with workers killed, stopped and drained at random, and with every secret of the start replaced by a
- * wrong one. Each reload has a price of its own, so that the ledger's line of a request tells which configuration admitted
- * it, and that one must have been in force at some moment between the request's sending and its answer.
+ * Reloads under load, with workers killed, stopped and drained at random, and with every startup secret replaced by a
+ * wrong one. Each reload sets another price, so the ledger line of a request shows which configuration admitted it;
+ * that configuration must have been in force at some moment between the request's sending and its answer.
  */
 
 import { createHash } from "node:crypto";
@@ -26,11 +26,11 @@ import { lines as logLines, metricSum, metricsPage, pricedAt, untilAllServe, wor
 
 export interface EnduranceOptions {
   readonly workers: number;
-  /** Accepted reloads after which it ends. */
+  /** Accepted reloads after which the run ends. */
   readonly reloads: number;
   readonly clients: number;
   readonly seed: number;
-  /** Called with what happens, as it happens. */
+  /** Called with events, as they happen. */
   readonly tell?: (what: string) => void;
 }
 
@@ -40,23 +40,23 @@ export interface EnduranceFigures {
   readonly kills: number;
   readonly stops: number;
   readonly drains: number;
-  /** Workers that were killed by their parent, which found them stuck. */
+  /** Workers that were killed by their parent as stuck. */
   readonly stuck: number;
   readonly answered: number;
   /** Requests whose connection ended with its worker. */
   readonly cut: number;
-  /** Requests that found nobody, while all workers were away. */
+  /** Requests that found no worker, because all were down. */
   readonly nobody: number;
   /** Answers other than 200, by cause. */
   readonly refused: Readonly<Record<string, number>>;
   /** Different prices among the charges. */
   readonly prices: number;
   readonly slowestReloadMs: number;
-  /** From here on everything has to be zero. */
+  /** From here on everything must be zero. */
   readonly refusedReloads: number;
   /** Requests that were neither answered nor cut within a minute. */
   readonly hung: number;
-  /** What the judge has found; has to be empty. */
+  /** The findings of the judge; must be empty. */
   readonly findings: readonly Finding[];
 }
 
@@ -75,7 +75,7 @@ interface Asked {
   readonly endMs: number;
 }
 
-/** @param after runs its argument when all is over, also after a failure. */
+/** @param after runs its argument when all is over, even after a failure. */
 export async function reloadEndurance(
   after: (undo: () => Promise<void>) => void,
   options: EnduranceOptions,
@@ -90,7 +90,7 @@ export async function reloadEndurance(
   const store = join(scene.dir, "store");
   writeFileSync(store, scene.storeUrl);
 
-  /** When the text of a generation was about to be written, and when a later one was said to be in force. */
+  /** When the text of a generation was about to be written, and when a later one was reported as in force. */
   const issuedMs: number[] = [0];
   const overMs: number[] = [];
   const byDigest = new Map<string, number>();
@@ -139,7 +139,7 @@ export async function reloadEndurance(
   const faulting = async (): Promise<void> => {
     while (!isOver) {
       await pause(between(FAULT_MS));
-      // Mostly one after the other, so that requests are answered as well; now and then one more on top.
+      // Mostly one after the other, so that requests are answered as well; sometimes an additional one.
       const least = random() < 0.85 ? workers : 0;
       while (serving.size < least && !isOver) await pause(POLL_MS);
       const pids = childrenOf(gateway.child.pid as number);
@@ -200,7 +200,7 @@ export async function reloadEndurance(
           tell(`client ${number} has waited since ${Math.round(sentMs - startedMs)} ms`);
         } else if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED") nobody++;
         else cut++;
-        // Nobody may be there; it is not the client's speed that is tried.
+        // No worker may be there; the speed of the client is not the subject.
         await pause(20);
       }
     }
@@ -252,13 +252,13 @@ export async function reloadEndurance(
   };
 }
 
-/** What has to be zero and is not, and what the judge has found. */
+/** What must be zero and is not, and the judge's findings. */
 export function faultsOf({ refusedReloads, hung, findings }: EnduranceFigures): string[] {
   const counts = Object.entries({ refusedReloads, hung }).filter(([, count]) => count !== 0);
   return [...counts.map(([name, count]) => `${name}: ${count}`), ...wordsOf(findings)];
 }
 
-/** All lines, oldest first, however busy the machine is: a read that comes too late is asked again. */
+/** All lines, oldest first, however busy the machine is: a read that times out is repeated. */
 async function wholeLedger(store: Store, tag: AccountTag): Promise<LedgerLine[]> {
   const all: LedgerLine[] = [];
   for (let late = 0; ; ) {
@@ -277,7 +277,7 @@ function priceOf(index: number): string {
   return (1 + index / 1_000).toFixed(3);
 }
 
-/** How a client knows the request of a charge. */
+/** The id by which a client knows the request of a charge. */
 function referenceOf({ kind, reference }: LedgerLine): string {
   return kind === "usage" || kind === "absorbed" ? printRequestId(reference as RequestId) : reference;
 }
@@ -290,6 +290,6 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended meanwhile.
+    // The process has ended in the meantime.
   }
 }

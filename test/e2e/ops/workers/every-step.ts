@@ -1,6 +1,6 @@
 /**
- * A reload, with every secret of the start replaced at the same time, while a worker is held at one step of its life
- * (held-worker.ts); then the worker goes on, or is killed. In the end all workers price by the new configuration.
+ * A reload, with every startup secret replaced at the same time, while a worker is held at one step of its life
+ * (held-worker.ts); then the worker continues, or is killed. In the end all workers price by the new configuration.
  */
 
 import assert from "node:assert/strict";
@@ -30,14 +30,17 @@ const PASSWORD = "the-password-of-the-start";
 const WORKERS = 2;
 /** The new price of a million output tokens. */
 const OUTPUT_USD = 7;
-/** Connections go to either worker; so many in turn reach both. */
+/** Connections go to the workers in turn; this many reach both. */
 const REQUESTS = 4;
 
 export interface Step {
   readonly at: string;
-  /** What brings worker 1 to it. */
+  /** What brings worker 1 to this step. */
   readonly by: "SIGKILL" | "SIGTERM" | "reload";
-  /** Whether it might price a request there, so that the reload must not be said to be in force before it has it. */
+  /**
+   * Whether it might price a request at this step, so that the reload must not be reported as in force before it has
+   * it.
+   */
   readonly mayAdmit: boolean;
 }
 
@@ -52,23 +55,23 @@ export const STEPS: readonly Step[] = [
   { at: "say-draining", by: "SIGTERM", mayAdmit: true },
 ];
 
-/** @param then what becomes of the worker that is held. */
+/** @param then what happens to the worker that is held. */
 export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKILL"): Promise<void> {
   const scene = await workersScene(t, { password: PASSWORD });
   const holdAt = join(scene.dir, "hold");
   mkdirSync(holdAt);
   const secret = (name: string) => join(scene.dir, name);
   const change: Changes = {
-    // A process that was stopped has just had a long turn of its event loop, and would refuse requests for that.
+    // A process that was stopped has just had a long turn of its event loop, for which it would refuse requests.
     overload: { loop_delay: "10m" },
     store: `file:${secret("store")}`,
     admin_token: `file:${secret("admin-token")}`,
     sealing_keys: [`file:${secret("sealing-key")}`],
   };
   for (const step of STEPS) {
-    // The secrets of the start are the right ones again for each gateway.
+    // The startup secrets are the right ones again for each gateway.
     writeSecrets(secret, scene.storeUrl);
-    // A gateway for each step: a worker that ends often is made to wait for longer and longer before it is replaced.
+    // A new gateway for each step: restarts of a worker that ends often are delayed longer and longer.
     const gateway = await scene.start(WORKERS, change, { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } });
     await atStep(step, then, { scene, gateway, holdAt, change, secret });
     const waiting = lines(gateway).filter(({ restart }) => restart !== undefined);
@@ -89,7 +92,7 @@ interface Place {
 async function atStep(step: Step, then: "SIGCONT" | "SIGKILL", place: Place): Promise<void> {
   const { scene, gateway, holdAt, change, secret } = place;
   const reload = () => {
-    // None of the new ones is right.
+    // None of the new secrets is right.
     writeFileSync(secret("store"), scene.storeUrl.replace(PASSWORD, "wrong-password"));
     writeFileSync(secret("admin-token"), "another-admin-token");
     writeFileSync(secret("sealing-key"), "another-sealing-key-of-32-characters-or-more");
@@ -124,7 +127,9 @@ async function untilMetric(gateway: GatewayProcess, name: string, least: number)
   while (metricSum(await metricsPage(gateway), name) < least) await aMoment();
 }
 
-/** The process says that it is about to stop itself; a SIGCONT that came before would leave it stopped for good. */
+/**
+ * The process reports that it is about to stop itself; a SIGCONT before that would be lost, and it would stay stopped.
+ */
 async function untilStopped(pid: number): Promise<void> {
   const state = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.charAt(0);
   while (state() !== "T") await aMoment();

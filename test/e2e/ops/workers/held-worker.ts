@@ -1,7 +1,8 @@
 /**
  * Loaded into every process of a gateway (`--import`): a worker stops itself (SIGSTOP) at a step of its life for which
- * there is a file in the folder HOLD_AT, says so on standard output, and goes on when the test continues it. The steps are
- * `spawned`, and before a message of its parent is heard (`hear-KIND`) or one of its own is sent (`say-KIND`).
+ * there is a file in the folder HOLD_AT, reports this on standard output, and continues when the test sends SIGCONT.
+ * The steps are `spawned`, and before a message of its parent is handled (`hear-KIND`) or one of its own is sent
+ * (`say-KIND`).
  */
 import cluster from "node:cluster";
 import { rmSync } from "node:fs";

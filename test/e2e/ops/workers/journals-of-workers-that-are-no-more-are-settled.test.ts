@@ -1,4 +1,4 @@
-/** The parent is killed, and the workers with it; a gateway with fewer of them settles what all of them left. */
+/** The parent is killed, and the workers with it; a gateway with fewer workers settles what all of them left. */
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,9 @@ const STREAMS = 6;
 const SETTLED = "what the last process left is settled";
 
 for (const fewer of [2, 1]) {
-  test(`three workers, then ${fewer}`, { timeout: 200_000 }, async (t) => {
+  test(`a gateway restarted with ${fewer} instead of three workers settles the journals of all three`, {
+    timeout: 200_000,
+  }, async (t) => {
     const scene = await workersScene(t);
     const first = await scene.start(3);
     const pids = [...workerPids(first).values()];

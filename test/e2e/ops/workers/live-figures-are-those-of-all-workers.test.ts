@@ -1,4 +1,7 @@
-/** `GET /admin/v1/live` of a gateway of several processes: the workers' figures together, and an end with the drain. */
+/**
+ * `GET /admin/v1/live` of a gateway of several processes: the workers' figures are combined, and the stream ends with
+ * the drain.
+ */
 import assert from "node:assert/strict";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";

@@ -1,4 +1,4 @@
-/** A worker process that the test plays: it gets the parent's messages, and sends and does what the test wants. */
+/** A worker process that the test plays: it receives the parent's messages, and sends and does what the test wants. */
 import type { ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import type { FromWorker, ToWorker } from "../../../../src/workers/messages.ts";
@@ -9,7 +9,7 @@ export class PlayedProcess extends EventEmitter {
   readonly told: ToWorker[] = [];
   readonly signals: string[] = [];
 
-  /** What the parent takes it for. */
+  /** The object that the parent gets instead of a child process. */
   get asChild(): ChildProcess {
     return this as unknown as ChildProcess;
   }

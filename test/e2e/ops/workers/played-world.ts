@@ -1,7 +1,7 @@
 /**
- * A parent's fleet and its workers' lives, both real, in a time that the test moves: processes that start slowly or not at
- * all, are killed, stopped and continued, and channels that deliver late but in order. Gateways are played: all that one
- * has is the number of the configuration that it would price a request by.
+ * A parent's fleet and its workers' lives, both real, in a time that the test moves. Processes start slowly or not at
+ * all, are killed, stopped and continued, and channels deliver late but in order. Gateways are fakes: a fake has only
+ * the number of the configuration by which it would price a request.
  */
 import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
@@ -18,12 +18,12 @@ const LATENCY_MS_MAX = 40;
 const PREPARE_MS_MAX = 4_000;
 const OPEN_MS_MAX = 100;
 const DRAIN_MS_MAX = 20_000;
-/** More than the pings that make a worker count as stuck, with the time that they travel. */
+/** More than the pings after which a worker counts as stuck, with their travel time. */
 export const STUCK_AFTER_MS = 4_500;
-/** The longest wait for a start while nobody serves, with a little for what is under way. */
+/** The longest delay of a start while no worker serves, with a margin for what is under way. */
 const NOBODY_MS_MAX = 1_100;
 
-/** Something that happens in one process; it waits while that one is stopped. */
+/** Something that happens in one process; it waits while that process is stopped. */
 interface Due {
   readonly atMs: number;
   readonly order: number;
@@ -48,11 +48,11 @@ export class FakeWorker extends EventEmitter {
   readonly #world: World;
   connected = true;
   worker = 0;
-  /** What it would price a request by; 0 while it has no gateway. */
+  /** The configuration by which it would price a request; 0 while it has no gateway. */
   generation = 0;
   /** Whether a request can be admitted here. */
   isOpen = false;
-  /** Whether the parent has heard that it ends. */
+  /** Whether the parent has received the message that it ends. */
   isLeaving = false;
   #toWorkerMs = 0;
   #toParentMs = 0;
@@ -81,7 +81,7 @@ export class FakeWorker extends EventEmitter {
     return true;
   }
 
-  /** The process is no more; what it has said before still arrives. */
+  /** The process has ended; messages that it sent before still arrive. */
   end(code: number | null, signal: string | null): void {
     if (this.running.isDead) return;
     this.#world.continue(this.running);
@@ -118,7 +118,7 @@ export class FakeWorker extends EventEmitter {
         this.generation = generation;
       },
       open: async () => {
-        // Clients may come before this process itself knows that it listens.
+        // Clients may connect before this process itself knows that it listens.
         this.isOpen = true;
         await this.#world.pass(OPEN_MS_MAX, this.running);
         return LISTEN;
@@ -150,7 +150,7 @@ export class World {
   #stoppedMs = Number.NEGATIVE_INFINITY;
   nowMs = 0;
   newest = 1;
-  /** The newest configuration that is said to be in force. */
+  /** The newest configuration that is reported as in force. */
   inForce = 1;
   failingStarts = 0;
   refusals = 0;
@@ -188,17 +188,17 @@ export class World {
     });
   }
 
-  /** Lets something happen in a process at a time. */
+  /** Schedules something in a process. */
   at(atMs: number, where: Running, run: () => void): void {
     this.#dues.push({ atMs, order: this.#order++, where, run });
   }
 
-  /** When a message arrives that is sent now, not before the one before it. */
+  /** When a message that is sent now arrives, never before the previous one. */
   later(lastMs: number): number {
     return Math.max(lastMs, this.nowMs + this.#random() * LATENCY_MS_MAX);
   }
 
-  /** Some time of a process; more when it is stopped meanwhile, and for ever when it is killed. */
+  /** Takes a random time of a process; longer if it is stopped meanwhile, and forever if it is killed. */
   pass(msMax: number, where: Running): Promise<void> {
     return new Promise((resolve) => this.at(this.nowMs + this.#random() * msMax, where, resolve));
   }
@@ -207,7 +207,7 @@ export class World {
     return this.workers.filter(({ running }) => !running.isDead);
   }
 
-  /** The process at a place, counted from 0, if there is one. */
+  /** The process of a slot, counted from 0, if there is one. */
   workerAt(place: number): FakeWorker | undefined {
     return this.living.find(({ worker }) => worker === (place % this.#count) + 1);
   }
@@ -236,7 +236,7 @@ export class World {
     for (const due of running.backlog.splice(0)) this.at(this.nowMs, running, due.run);
   }
 
-  /** Lets time pass, one event after the other; every law is checked after each. */
+  /** Advances the time, one event after the other; every invariant is checked after each. */
   async advance(ms: number): Promise<void> {
     const endMs = this.nowMs + ms;
     for (;;) {
@@ -289,7 +289,7 @@ export class World {
   }
 
   #fork(): ChildProcess {
-    // Not an assertion here: who asks for a process takes an error for the system's.
+    // Not an assertion here: the caller who starts a process takes an error for one of the system.
     if (this.isEnding) this.#lateStarts++;
     const worker = new FakeWorker(this, this.workers.length + 1);
     this.workers.push(worker);
@@ -321,7 +321,7 @@ export class World {
   }
 }
 
-/** All that follows without time: promises within promises. */
+/** Runs everything that follows without time: promises within promises. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

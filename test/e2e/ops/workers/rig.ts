@@ -49,20 +49,20 @@ export interface Scene {
   readonly dir: string;
   readonly account: TestAccount;
   readonly upstream: HandUpstream;
-  /** Where the store is, with its password. */
+  /** The address of the store, with its password. */
   readonly storeUrl: string;
-  /** What `start` writes into its file. */
+  /** The configuration text that `start` writes. */
   text(workers: number, change?: Changes): string;
   /** Starts a gateway with this many workers; the journal's folder is the same each time. */
   start(workers: number, change?: Changes, how?: SpawnOptions): Promise<GatewayProcess>;
   state(): Promise<AccountState>;
-  /** Lets something be done with the store, beside the gateway. */
+  /** Runs a function on the store, independently of the gateway. */
   withStore<T>(work: (store: Store) => Promise<T>): Promise<T>;
 }
 
 /**
- * @param options.password of the store; none unless given.
- * @param options.usd what the account has.
+ * @param options.password of the store; none by default.
+ * @param options.usd the account's balance.
  */
 export async function workersScene(
   t: { after(undo: () => Promise<void>): void },
@@ -119,7 +119,7 @@ export interface OpenStream {
   readonly request: HandRequest;
 }
 
-/** Opens streams that have said two words each, so that each has its checkpoint. */
+/** Opens streams that have sent two words each, so that each has its checkpoint. */
 export async function openStreams({ upstream, account }: Scene, url: string, count: number): Promise<OpenStream[]> {
   const streams: OpenStream[] = [];
   for (let i = 0; i < count; i++) {
@@ -148,7 +148,7 @@ export function finish({ request }: Pick<OpenStream, "request">): void {
   request.end();
 }
 
-/** The process ids of the workers by their number, as the log tells of them; the newest of each. */
+/** The process ids of the workers by their number, from the log; the newest of each. */
 export function workerPids(gateway: GatewayProcess): Map<number, number> {
   const serving = lines(gateway).filter(({ msg }) => msg === "a worker serves");
   return new Map(serving.map(({ worker, pid }) => [Number(worker), Number(pid)]));
@@ -163,12 +163,12 @@ export function lines(gateway: GatewayProcess): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-/** Between two looks at what tells nobody when it is done: to ask without a pause takes the CPU from what is waited for. */
+/** The delay between two polls: polling without a delay takes the CPU from the process that is awaited. */
 export function aMoment(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 60));
 }
 
-/** Resolves when none of these processes is there any more. */
+/** Resolves when none of these processes exists any more. */
 export async function gone(pids: Iterable<number>): Promise<void> {
   for (const pid of pids) {
     while (isThere(pid)) await aMoment();
@@ -202,12 +202,12 @@ export interface Readiness {
   readonly notes: string[];
 }
 
-/** Asks until the answer has this status; a signal reaches a process when the system sees fit. */
+/** Polls until the answer has this status; there is no bound on when a signal reaches a process. */
 export async function untilStatus(url: string, status: number): Promise<Readiness> {
   return untilReadiness(url, (_, got) => got === status);
 }
 
-/** Asks until readiness is as wanted. */
+/** Polls until readiness is as wanted. */
 export async function untilReadiness(
   url: string,
   isWanted: (readiness: Readiness, status: number) => boolean,
@@ -220,10 +220,10 @@ export async function untilReadiness(
   }
 }
 
-/** Asks until every worker serves and nothing is amiss. */
+/** Polls until every worker serves and readiness has no reasons. */
 export async function untilAllServe(gateway: GatewayProcess): Promise<void> {
   await untilReadiness(`${gateway.adminUrl}/readyz`, ({ ready, notes }) => ready && notes.length === 0);
-  // The log may still be on its way: who has ended by it serves again by it.
+  // The log may lag: a worker that has ended according to it must serve again according to it.
   const newest = () =>
     new Map(
       lines(gateway)

@@ -1,4 +1,7 @@
-/** One page of metrics of several processes: counters add up and never go back, gauges keep the worst where that is meant. */
+/**
+ * One metrics page for several processes: counters add up and never decrease, and gauges show the worst value where
+ * that is defined.
+ */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
@@ -23,7 +26,7 @@ function process_(spent: bigint, pressure: number, up: 0 | 1) {
   return metrics;
 }
 
-test("of two processes, and of one of them after the other has ended", async () => {
+test("a page sums two processes, and keeps the counters of one after it has ended", async () => {
   const first = await process_(1_000_000_000n, 0.2, 1).snapshot();
   const second = await process_(2_000_000_000n, 0.7, 0).snapshot();
   const { body: both, contentType } = await summedPage([first, second]);
@@ -57,7 +60,7 @@ test("of two processes, and of one of them after the other has ended", async () 
   for (const [name, sum] of Object.entries(later)) assert.equal(metricSum(after, name), sum, name);
 });
 
-test("one that dies while a page waits for another is on it, once, and on every page from there", async () => {
+test("a process that dies while a page waits for another is counted once, on this page and on every later one", async () => {
   const clock = new HandClock();
   const played: PlayedProcess[] = [];
   const fleet = new WorkerPool({
@@ -87,9 +90,9 @@ test("one that dies while a page waits for another is on it, once, and on every 
 
   const during = badKeys();
   tell(played[0]);
-  // All that waits for a promise has run by then: what it answered has been taken.
+  // All pending promises have run by then: its answer has been received.
   await turn();
-  // Its answer is waited for no more; two end in one tick, and one of them has answered.
+  // Its answer is no longer awaited; two processes end in one tick, and one of them has answered.
   played[0]?.end(1);
   played[1]?.end(null, "SIGKILL");
   await turn();

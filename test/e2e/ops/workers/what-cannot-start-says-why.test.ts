@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import test from "node:test";
 import { workersScene } from "./rig.ts";
 
-test("the address belongs to somebody else", async (t) => {
+test("an address in use by another process ends the start with this reason", async (t) => {
   const scene = await workersScene(t);
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows A8, G3 and G4 for the parent's and the workers' decisions, over random histories of
- * reloads, kills, stops, failing starts and workers that end by themselves (played-world.ts has the laws that hold at
+ * docs/failure-model.md rows A8, G3 and G4 for the decisions of parent and workers, over random histories of reloads,
+ * kills, stops, failing starts and workers that end by themselves (played-world.ts has the invariants that hold at
  * every moment).
  */
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { World } from "./played-world.ts";
 const RUNS = 200;
 const WORKERS_MAX = 4;
 const EVENTS_MAX = 60;
-/** Enough for the last restart after the longest wait, and for a stopped worker to be replaced. */
+/** Enough for the last restart after the longest delay, and for a stopped worker to be replaced. */
 const REST_MS = 180_000;
 
 const place = fc.nat({ max: WORKERS_MAX - 1 });
@@ -54,10 +54,10 @@ async function happen(world: World, what: Event): Promise<void> {
 async function come(seed: number, workers: number, history: readonly Event[]): Promise<World> {
   const chance = new Chance(seed);
   const world = new World(workers, () => chance.next());
-  // The first start may fail, and then nobody is left waiting.
+  // The first start may fail, and then no worker is left.
   const started = world.fleet.start().catch(() => {});
   for (const what of history) await happen(world, what);
-  // Who is stopped stays so, and is replaced.
+  // A stopped worker stays stopped, and is replaced.
   world.failingStarts = 0;
   world.refusals = 0;
   await world.advance(REST_MS);
@@ -71,7 +71,7 @@ const history = [
   fc.array(event, { maxLength: EVENTS_MAX, size: "max" }),
 ] as const;
 
-test("in the end all serve the newest configuration, and it is said to be in force", async () => {
+test("in the end all workers serve the newest configuration, and it is reported as in force", async () => {
   await fc.assert(
     fc.asyncProperty(...history, async (seed, workers, events) => {
       const world = await come(seed, workers, events);
@@ -88,7 +88,7 @@ test("in the end all serve the newest configuration, and it is said to be in for
   );
 });
 
-test("told to end, nobody is left and nobody is started, whatever they were doing", async () => {
+test("after the fleet was told to end, no worker is left and none is started, whatever they were doing", async () => {
   const how = fc.constantFrom("drain" as const, "close" as const);
   await fc.assert(
     fc.asyncProperty(

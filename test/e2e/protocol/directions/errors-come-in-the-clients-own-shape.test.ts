@@ -30,7 +30,7 @@ const SICK: Expected = { status: 403, type: "permission_error", cause: "upstream
 
 const CASES: readonly (readonly [name: string, fault: Fault, expected: Expected])[] = [
   [
-    "a 400 with words that clients look for",
+    "a 400 with text that clients look for",
     { status: 400, message: TOO_LONG },
     { status: 400, type: "invalid_request_error", cause: "upstream_rejected", words: TOO_LONG },
   ],

@@ -193,7 +193,7 @@ function responsesLoop(include: OpenAI.Responses.ResponseIncludable[]): Loop {
 
 const CLIENTS: Readonly<Record<string, Loop>> = {
   "a messages client that thinks": messagesLoop({ type: "enabled", budget_tokens: 2000 }),
-  "a messages client without a word on thinking": messagesLoop(undefined),
+  "a messages client that does not mention thinking": messagesLoop(undefined),
   "a messages client that omits thinking": messagesLoop({ type: "adaptive", display: "omitted" }),
   "a messages client that does not think": messagesLoop({ type: "disabled" }),
   "a responses client": responsesLoop(["reasoning.encrypted_content"]),

@@ -117,7 +117,7 @@ for (const protocol of PROTOCOL_LIST) {
     ["status 529", { status: 529 }],
     ["status 429", { status: 429, retryAfter: 3 }],
     ["status 401", { status: 401 }],
-    ["a reset before its head", { resetBeforeHeaders: true }],
+    ["a reset before its headers", { resetBeforeHeaders: true }],
     ["a page of HTML", { html: true }],
     ["an error in a 200", { jsonErrorIn200: true }],
     ["a redirect", { status: 302, headers: { location: "http://127.0.0.1:6379/" } }],

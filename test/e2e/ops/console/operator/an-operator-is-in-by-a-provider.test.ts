@@ -1,4 +1,7 @@
-/** Operators by a real provider of OpenID Connect: whom a claim names is in, whoever else is not, and a visit counts once. */
+/**
+ * Operators sign in by a real provider of OpenID Connect: only users whom a claim names are admitted, and an answer of
+ * the provider works once.
+ */
 import assert from "node:assert/strict";
 import test, { after, type TestContext } from "node:test";
 import { closeBrowser, openWindow } from "../../../../rig/browser.ts";
@@ -27,7 +30,7 @@ async function start(t: TestContext) {
   return { provider, here, admin };
 }
 
-test("whom the claim names is in, and the audit says who it was", async (t) => {
+test("a user whom the claim names is signed in, and the audit says who it was", async (t) => {
   const { provider, here, admin } = await start(t);
   provider.claims = { groups: ["staff", "gateway-admins"] };
   provider.repeats = true;
@@ -50,7 +53,7 @@ test("whom the claim names is in, and the audit says who it was", async (t) => {
   assert.deepEqual([create?.what, enter?.what], ["account.create", "operator.sign_in"]);
   assert.match(String(create?.who), /^operator:oidc:[\w-]{8}$/);
   assert.deepEqual(enter?.facts, { person: "person-1", session: create?.who });
-  // The same answer of the provider once more, with the browser's cookies of that visit.
+  // Sends the same answer of the provider again, with the browser's cookies of that sign-in.
   await page.goto(back);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   const visits = (await admin("GET", "/audit")).items.filter(({ what }) => what === "operator.sign_in");
@@ -67,7 +70,7 @@ test("whom the claim names is in, and the audit says who it was", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("whom the claim does not name stays out, whatever else is said of them, and the audit says who it was", async (t) => {
+test("a user whom the claim does not name is refused, whatever other claims say, and the audit says who it was", async (t) => {
   const { provider, here, admin } = await start(t);
   const { page, context, complaints } = await openWindow(t);
   for (const claims of [
@@ -95,7 +98,7 @@ test("whom the claim does not name stays out, whatever else is said of them, and
   assert.deepEqual(complaints, []);
 });
 
-test("another site's page begins no visit", async (t) => {
+test("another site's page cannot start a sign-in", async (t) => {
   const { here } = await start(t);
   const headers = { "x-tollgate-console": "1", origin: "https://evil.example", "sec-fetch-site": "cross-site" };
   const response = await fetch(`${here.adminUrl}/admin/v1/session/oidc`, { method: "POST", headers });

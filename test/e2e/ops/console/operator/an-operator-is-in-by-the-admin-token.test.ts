@@ -1,4 +1,7 @@
-/** Sign-in of the operator in a real browser: a wrong token, the right one, a session that ends, the back button, two tabs. */
+/**
+ * Sign-in of the operator in a real browser: a wrong token, the right one, a session that ends, the back button, two
+ * tabs.
+ */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, openWindow } from "../../../../rig/browser.ts";
@@ -7,7 +10,7 @@ import { assertUsable, openOperator, signIn } from "./world.ts";
 
 after(closeBrowser);
 
-test("a wrong token is refused with what to do, the right one lets in, and signing out ends it", async (t) => {
+test("a wrong token is refused with advice, the right one signs in, and signing out ends the session", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const { page, context, complaints } = await openWindow(t);
@@ -37,14 +40,14 @@ test("a wrong token is refused with what to do, the right one lets in, and signi
   assert.deepEqual(complaints, []);
 });
 
-test("a session that has ended shows the sign-in page at the next step, and signing in again leads on from there", async (t) => {
+test("an expired session leads to the sign-in page at the next step, and signing in again continues from there", async (t) => {
   const { page, here, token, open, admin, complaints } = await openOperator(t);
   await admin("POST", "/accounts", { name: "alice" });
   await open("accounts/alice");
   await page.getByRole("heading", { level: 1, name: "alice" }).waitFor();
-  // A list of the page that is still asked for would find the session ended before anybody takes a step.
+  // Otherwise a list that is still loading would find the session ended before the user takes a step.
   await page.waitForFunction("document.querySelector('[aria-busy=true]') === null");
-  // As another place of the same store would end it.
+  // As another gateway on the same store would end it.
   await here.store.dropSignIns("operator", "session");
   await page.getByRole("button", { name: "Top up" }).click();
   await page.getByLabel("Amount, USD").fill("5.00");
@@ -56,7 +59,7 @@ test("a session that has ended shows the sign-in page at the next step, and sign
   assert.deepEqual(complaints, []);
 });
 
-test("live figures that are asked for again after the session has ended lead to the sign-in page", async (t) => {
+test("live figures that are requested again after the session ended lead to the sign-in page", async (t) => {
   const { page, here, open, complaints } = await openOperator(t);
   // The first stream ends, as it does after ten minutes; by then there is no session.
   await page.route("**/live", async (route) => {
@@ -90,7 +93,7 @@ test("the back button goes from page to page, and a link opens in a second tab w
   assert.deepEqual(complaints, []);
 });
 
-test("on the public listener there is nothing of it", async (t) => {
+test("the public listener serves nothing of the operator's console", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const page = await fetch(`${here.url}/console/`, { headers: { connection: "close" } });

@@ -1,4 +1,4 @@
-/** Notices that are tried from their page, and a store that lost its data, confirmed from its page. */
+/** The page of notices tests a receiver, and a store that lost its data is confirmed from its page. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { assertUsable, openOperator, signIn, write } from "./world.ts";
 
 after(closeBrowser);
 
-test("a receiver is tried, with what it has answered, and what waits is sent again", async (t) => {
+test("a receiver is tested and its answer shown, and waiting notices are sent again", async (t) => {
   const receiver = await startReceiver(webhookSecret("one"));
   t.after(() => receiver.close());
   const notices = {
@@ -45,7 +45,7 @@ test("a receiver is tried, with what it has answered, and what waits is sent aga
   assert.deepEqual(complaints, []);
 });
 
-test("a store that lost its data is looked at and confirmed in the browser, by whoever signs in meanwhile", async (t) => {
+test("a store that lost its data is inspected and confirmed in the browser, by an operator who signs in meanwhile", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-console-store-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const simulator = await startSimulator();

@@ -7,7 +7,7 @@ import { assertFits, chat, type OperatorWorld, openOperator } from "./world.ts";
 
 after(closeBrowser);
 
-/** By address: the heading in English and in Chinese, and what must be there before it is looked at. */
+/** By address: the heading in English and in Chinese, and what must be there before the page is checked. */
 const PAGES = [
   ["", "Overview", "概览", ".chart canvas"],
   ["accounts", "Accounts", "账户", "tbody tr"],
@@ -29,7 +29,7 @@ const PAGES = [
 
 type Facts = Readonly<Record<string, string>>;
 
-/** Something on every page. */
+/** Creates something to show on every page. */
 async function furnish({ here, admin }: OperatorWorld): Promise<Facts> {
   const { name: account, key, keyId } = await here.account({ usd: "12.5" });
   await admin("PUT", `/accounts/${account}/labels`, { labels: { team: "red" } });
@@ -50,7 +50,7 @@ async function lookAtAll(world: OperatorWorld, facts: Facts, how: string, langua
     await world.page.getByRole("heading", { level: 1, name: filled(page[language], facts), exact: true }).waitFor();
     await world.page.locator(`main ${page[3]}`).first().waitFor();
     const name = `${page[0].replace(/[^a-z]+/g, "-").replace(/-$/, "") || "overview"}-${how}`;
-    // What axe judges is the same at any width, and but for colours in both sets of them.
+    // Except for colors, axe's findings do not depend on the width or the color scheme.
     if (how === "light") await assertAccessible(world.page, name);
     if (how === "dark") await assertAccessible(world.page, name, "colours");
     await assertFits(world.page, name);
@@ -58,22 +58,22 @@ async function lookAtAll(world: OperatorWorld, facts: Facts, how: string, langua
   assert.deepEqual(world.complaints, []);
 }
 
-test("every page, light", async (t) => {
+test("every page is accessible and fits, light", async (t) => {
   const world = await openOperator(t);
   await lookAtAll(world, await furnish(world), "light");
 });
 
-test("every page, dark and in Chinese", async (t) => {
+test("every page is accessible and fits, dark and in Chinese", async (t) => {
   const world = await openOperator(t, { dark: true, language: "zh-CN" });
   await lookAtAll(world, await furnish(world), "dark", 2);
 });
 
-test("every page at 360 px", async (t) => {
+test("every page fits at 360 px", async (t) => {
   const world = await openOperator(t, { width: 360, height: 780 });
   await lookAtAll(world, await furnish(world), "narrow");
 });
 
-test("every page at 2,000 px", async (t) => {
+test("every page fits at 2,000 px", async (t) => {
   const world = await openOperator(t, { width: 2_000, height: 1_200 });
   await lookAtAll(world, await furnish(world), "wide");
 });

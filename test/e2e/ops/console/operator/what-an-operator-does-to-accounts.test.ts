@@ -8,7 +8,7 @@ after(closeBrowser);
 
 const closed = (page: Page) => page.getByRole("dialog").waitFor({ state: "detached" });
 
-test("an account from its first day to its last", async (t) => {
+test("an account is created, topped up, changed and closed", async (t) => {
   const { page, open, admin, complaints } = await openOperator(t);
   await open("accounts");
   await page.getByText("There is no account yet.").waitFor();
@@ -84,7 +84,7 @@ test("an account from its first day to its last", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("a double click, a lost answer and a reload make nothing twice", async (t) => {
+test("a double click, a lost answer and a reload cause no second write", async (t) => {
   const { page, open, admin, complaints } = await openOperator(t);
   await admin("POST", "/accounts", { name: "alice" });
   await open("accounts/alice");
@@ -95,7 +95,7 @@ test("a double click, a lost answer and a reload make nothing twice", async (t) 
   assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "5.00");
   await page.keyboard.press("Escape");
 
-  // The gateway does it, and its answer is lost on the way.
+  // The gateway performs the write, and its answer is lost on the way.
   let lost = 0;
   await page.route("**/topups", async (route) => {
     await route.fetch();
@@ -123,7 +123,7 @@ test("a double click, a lost answer and a reload make nothing twice", async (t) 
   assert.deepEqual(complaints, []);
 });
 
-test("a payment whose answer was lost counts once, also when the next try is refused and somebody signs in anew", async (t) => {
+test("a payment whose answer was lost counts once, even if the next attempt is refused and the operator signs in again", async (t) => {
   const { page, context, open, admin, token, complaints } = await openOperator(t);
   await admin("POST", "/accounts", { name: "alice" });
   await open("accounts/alice");
@@ -131,7 +131,7 @@ test("a payment whose answer was lost counts once, also when the next try is ref
     await page.getByLabel("Amount, USD").fill("7.00");
     await page.getByRole("dialog").getByRole("button", { name: "Top up" }).click();
   };
-  // The gateway does it, and a front in between has no answer of it.
+  // The gateway performs the write, and a front in between gets no answer.
   await page.route("**/topups", async (route) => {
     await route.fetch();
     await route.fulfill({ status: 504, body: "Gateway Time-out" });
@@ -158,12 +158,12 @@ test("a payment whose answer was lost counts once, also when the next try is ref
   assert.deepEqual(complaints, []);
 });
 
-test("accounts are searched, paged and not mistaken for markup", async (t) => {
+test("accounts are searched and paged, and their names are not interpreted as markup", async (t) => {
   const { page, open, admin, here, complaints } = await openOperator(t);
   const hostile = ["<img src=x onerror=alert(1)>", "‏שלום", "🧨".repeat(10), "x".repeat(128)];
   for (let number = 0; number < 55; number++) await admin("POST", "/accounts", { name: `team-${number}` });
   for (const [index, value] of hostile.entries()) {
-    // A mark that turns the direction is refused by the gateway itself.
+    // A direction-changing character is refused by the gateway itself.
     const label = value.replace("‏", "");
     await admin("PUT", `/accounts/team-${index}/labels`, { labels: { note: label } });
   }

@@ -7,7 +7,7 @@ import { assertUsable, chat, openOperator, write } from "./world.ts";
 
 after(closeBrowser);
 
-test("a key from its creation to its end", async (t) => {
+test("a key is created, changed and revoked", async (t) => {
   const { page, open, admin, here, complaints } = await openOperator(t);
   await admin("POST", "/accounts", { name: "alice" });
   await admin("POST", "/accounts/alice/topups", { usd: "5.00", id: "pay_1" });
@@ -72,7 +72,7 @@ test("a lost answer to a new key makes no second one", async (t) => {
   await page.getByText("The gateway does not answer.").waitFor();
   await page.unroute("**/keys");
   await page.getByRole("dialog").getByRole("button", { name: "Create a key" }).click();
-  // The key that nobody has seen is named, so that it can be revoked.
+  // The page names the key whose value was not shown, so that it can be revoked.
   await page
     .getByRole("dialog")
     .getByText(/key_[0-9A-Za-z]{18}/)
@@ -83,7 +83,7 @@ test("a lost answer to a new key makes no second one", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("codes are made, kept once as a file, and voided", async (t) => {
+test("codes are created, saved once as a file, and voided", async (t) => {
   const { page, open, admin, complaints } = await openOperator(t);
   await open("codes");
   await page.getByText("No batches.").waitFor();

@@ -1,4 +1,4 @@
-/** What goes on, as the operator's pages show it: live, looked up, explained, refused. */
+/** What the operator's pages show: live figures, lookups, explanations and refusals. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
@@ -6,7 +6,7 @@ import { assertUsable, chat, openOperator } from "./world.ts";
 
 after(closeBrowser);
 
-/** Gives a page the live figures in pieces of a few bytes, as a network may cut them. */
+/** Sends a page the live figures in pieces of a few bytes, as a network may cut them. */
 const CUT_SMALL = `{
   const asked = window.fetch;
   const pieces = () => new TransformStream({
@@ -21,7 +21,7 @@ const CUT_SMALL = `{
   };
 }`;
 
-test("traffic is seen as it comes, in two windows at once, however it is cut", async (t) => {
+test("live traffic is shown in two windows at once, however the stream is cut", async (t) => {
   const { page, context, here, open, complaints } = await openOperator(t);
   const { key } = await here.account({ usd: "5" });
   await open("");
@@ -45,7 +45,7 @@ test("traffic is seen as it comes, in two windows at once, however it is cut", a
   assert.deepEqual(complaints, []);
 });
 
-test("the audit follows what others do, and a ledger line is opened with what it was computed from", async (t) => {
+test("the audit shows new entries of others, and a ledger line opens to the figures it was computed from", async (t) => {
   const { page, here, open, admin, complaints } = await openOperator(t);
   const { name, key } = await here.account({ usd: "5" });
   await open("records");
@@ -68,7 +68,7 @@ test("the audit follows what others do, and a ledger line is opened with what it
   assert.deepEqual(complaints, []);
 });
 
-test("of a ledger one request's lines are shown by its id, however long they are looked for, and a wrong id is told of", async (t) => {
+test("the ledger lines of one request are found by its id, however long the search takes, and a wrong id is reported", async (t) => {
   const { page, here, open, complaints } = await openOperator(t);
   const { name, key } = await here.account({ usd: "5" });
   const [first, second] = [await chat(here, key), await chat(here, key)];
@@ -77,7 +77,7 @@ test("of a ledger one request's lines are shown by its id, however long they are
   await page.getByRole("button", { name: "Search" }).click();
   await page.getByText("Name an account to see its ledger.").waitFor();
   await page.getByLabel("Account").fill(name);
-  // Blanks come with what is copied from a mail.
+  // Text copied from a mail has blanks around it.
   await page.getByLabel("Request").fill(` ${first} `);
   const search = () => page.getByRole("button", { name: "Search" }).click();
   await search();
@@ -90,7 +90,7 @@ test("of a ledger one request's lines are shown by its id, however long they are
   await page.getByRole("dialog").getByText("Basis of the amount").waitFor();
   await page.keyboard.press("Escape");
 
-  // A long ledger, of which the first answer has no line yet.
+  // A long ledger, whose first answer does not contain a matching line yet.
   const asked: string[] = [];
   await page.route("**/requests/**", async (route) => {
     asked.push(new URL(route.request().url()).search);
@@ -117,7 +117,7 @@ test("of a ledger one request's lines are shown by its id, however long they are
   assert.equal(await lines.count(), 3);
 });
 
-test("a request is explained, with the way it takes or why it takes none", async (t) => {
+test("a request is explained, with its route or the reason why it has none", async (t) => {
   const { page, here, open, complaints } = await openOperator(t);
   const { keyId } = await here.account({ usd: "5" });
   await open("explain");
@@ -135,7 +135,7 @@ test("a request is explained, with the way it takes or why it takes none", async
   assert.deepEqual(complaints, []);
 });
 
-test("a refused reload is shown with its place, and no secret is", async (t) => {
+test("a refused reload is shown with the place of the error, and without secrets", async (t) => {
   const { page, here, open, token, complaints } = await openOperator(t);
   here.gateway.reloadFailed([
     { file: "tollgate.yaml", line: 12, column: 5, key: "models.big-1", message: "must be <b>a</b> map" },
@@ -154,7 +154,7 @@ test("a refused reload is shown with its place, and no secret is", async (t) => 
   assert.deepEqual(complaints, []);
 });
 
-test("margin by model and upstream, and a check of all ledgers", async (t) => {
+test("margin by model and upstream, and a check of all ledgers, are shown", async (t) => {
   const { page, here, open, complaints } = await openOperator(t);
   const { key } = await here.account({ usd: "5" });
   await chat(here, key);

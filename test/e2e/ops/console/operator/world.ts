@@ -8,7 +8,7 @@ import { assertAccessible } from "../accessible.ts";
 export interface OperatorWorld extends Window {
   readonly here: GatewayHere;
   readonly token: string;
-  /** Asks the admin API as a program does. */
+  /** Calls the admin API as a program does. */
   readonly admin: (method: string, path: string, body?: object) => Promise<Record<string, unknown>>;
   /** Opens a page of the console. */
   readonly open: (path: string) => Promise<void>;
@@ -18,7 +18,7 @@ type Options = Parameters<typeof openWindow>[1] & {
   readonly gateway?: Parameters<typeof startGatewayHere>[0];
 };
 
-/** Starts it and signs in. */
+/** Starts the gateway and signs in. */
 export async function openOperator(t: TestContext, { gateway, ...window }: Options = {}): Promise<OperatorWorld> {
   const here = await startGatewayHere(gateway);
   t.after(() => here.close());
@@ -58,13 +58,13 @@ async function askAdmin(here: GatewayHere, method: string, path: string, body?: 
   return JSON.parse(text) as Record<string, unknown>;
 }
 
-/** Nothing serious stands in the way of who does not see, or has no mouse; nothing is wider than the window. */
+/** Asserts that the page has no serious accessibility problem and is no wider than the window. */
 export async function assertUsable(page: Page, name: string): Promise<void> {
   await assertAccessible(page, name);
   await assertFits(page, name);
 }
 
-/** Whether the page is no wider than its window; a picture of it is kept. */
+/** Whether the page is no wider than its window; saves a picture of it. */
 export async function assertFits(page: Page, name: string): Promise<void> {
   const wide = Number(
     await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
@@ -74,7 +74,7 @@ export async function assertFits(page: Page, name: string): Promise<void> {
   await picture(page, `operator-${name}`);
 }
 
-/** On a narrow page a cell's title stands before what it holds. */
+/** On a narrow page the title of a cell is before its content. */
 const OVERLAPPED = `(() => {
   if (innerWidth > 760) return [];
   const range = document.createRange();
@@ -85,7 +85,7 @@ const OVERLAPPED = `(() => {
   }).map((cell) => cell.outerHTML);
 })()`;
 
-/** A request of a client, of which there is a charge then. @returns its id. */
+/** Sends a request of a client that is charged. @returns its id. */
 export async function chat(here: GatewayHere, key: string, model = "chat-1"): Promise<string> {
   const answer = await fetch(`${here.url}/v1/chat/completions`, {
     method: "POST",
@@ -98,7 +98,7 @@ export async function chat(here: GatewayHere, key: string, model = "chat-1"): Pr
   return id;
 }
 
-/** Opens a form by its button, fills it in, sends it. */
+/** Opens a form by its button, fills it in and sends it. */
 export async function write(page: Page, button: string, typed: Readonly<Record<string, string>> = {}): Promise<void> {
   await page.getByRole("button", { name: button, exact: true }).click();
   const dialog = page.getByRole("dialog");

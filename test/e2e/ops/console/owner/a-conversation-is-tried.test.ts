@@ -1,4 +1,7 @@
-/** Trying a model in a real browser: streamed in each protocol, with what it took and cost, and a key that does not stay. */
+/**
+ * Trying a model in a real browser: the answer is streamed in each protocol, with its duration and cost, and the key is
+ * temporary.
+ */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
@@ -16,7 +19,7 @@ const answers = (page: Page) => page.locator(".talk li.assistant");
 const keysOf = async (gateway: GatewayHere, tag: Parameters<GatewayHere["store"]["listKeys"]>[0]) =>
   (await gateway.store.listKeys(tag)).filter(({ name }) => name === "console");
 
-test("each protocol answers in a stream, with first token, tokens, and what the ledger has charged", async (t) => {
+test("each protocol answers in a stream, with first token, tokens, and the charge in the ledger", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -40,7 +43,7 @@ test("each protocol answers in a stream, with first token, tokens, and what the 
   const lines = (await gateway.store.readLedger(alice.tag, 0, 100)).filter(({ kind }) => kind === "usage");
   assert.equal(lines.length, 4);
   await picture(page, "owner-try-light");
-  // The request elsewhere: with the conversation so far, without the key.
+  // The shown request for other programs: with the conversation so far, without the key.
   await page.getByText("The same request as code").click();
   const curl = await page.getByLabel("curl", { exact: true }).innerText();
   assert.match(curl, /\/v1\/messages \\\n/);
@@ -54,7 +57,7 @@ test("each protocol answers in a stream, with first token, tokens, and what the 
   assert.deepEqual(complaints, []);
 });
 
-test("the key that the page makes ends within the hour, is stored nowhere and is revoked when the page is left", async (t) => {
+test("the key that the page creates expires within the hour, is stored nowhere and is revoked when the page is left", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -74,7 +77,7 @@ test("the key that the page makes ends within the hour, is stored nowhere and is
   await page.getByRole("link", { name: "Usage" }).click();
   assert.equal((await revoked).status(), 200);
   assert.equal((await keysOf(gateway, alice.tag))[0]?.status, "revoked");
-  // Another group has another key; a page that is closed or loaded anew revokes its key, too.
+  // Another group has another key; a page that is closed or reloaded revokes its key, too.
   await page.goto(`${gateway.url}/console/try?model=chat-1`);
   await ask(page, "Hello");
   await answers(page)
@@ -101,7 +104,7 @@ test("the key that the page makes ends within the hour, is stored nowhere and is
   assert.deepEqual(complaints, []);
 });
 
-test("a key that comes when the page has been left is revoked, and one whose answer was lost has no second", async (t) => {
+test("a key that arrives after the page was left is revoked, and no second key is created if the answer was lost", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -142,7 +145,7 @@ test("a key that comes when the page has been left is revoked, and one whose ans
   assert.deepEqual(complaints, []);
 });
 
-test("what is refused says why and what to do; a pasted key is used as it is", async (t) => {
+test("a refusal says why and what to do; a pasted key is used as it is", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -162,7 +165,7 @@ test("what is refused says why and what to do; a pasted key is used as it is", a
     .last()
     .getByText(/^0\.\d+ USD$/)
     .waitFor();
-  // What was refused is no part of what is sent.
+  // What was refused is not part of the next request.
   const { messages } = (await sent).postDataJSON() as { readonly messages: readonly object[] };
   assert.deepEqual(messages, [{ role: "user", content: "<img src=x onerror=alert(1)>" }]);
   assert.equal(await page.locator(".talk img").count(), 0);
@@ -174,7 +177,7 @@ test("what is refused says why and what to do; a pasted key is used as it is", a
   assert.deepEqual(complaints, []);
 });
 
-test("an answer that is stopped keeps what it said, and a stream that breaks off says so", async (t) => {
+test("an answer that is stopped keeps its text, and a stream that breaks off is reported", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -186,7 +189,7 @@ test("an answer that is stopped keeps what it said, and a stream that breaks off
   await page.getByText("Stopped.").waitFor();
   gateway.simulator.release();
   gateway.simulator.program({ text: "one two three four", deltaChars: 4, fault: { endAfterEvents: 3 } });
-  // By the keyboard alone.
+  // With the keyboard alone.
   await page.getByLabel("Message", { exact: true }).focus();
   await page.keyboard.type("Count again.");
   await page.keyboard.press("Control+Enter");

@@ -1,4 +1,7 @@
-/** Overview, keys and cards, empty and full, light and dark, narrow and wide: nothing is too wide, axe finds nothing serious. */
+/**
+ * Overview, keys and cards, empty and full, light and dark, narrow and wide: nothing is too wide, and axe finds nothing
+ * serious.
+ */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
@@ -7,7 +10,7 @@ import { assertFits, at, lookAt, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
-test("pages of an account that has something of everything", async (t) => {
+test("pages of an account with data of every kind fit and are accessible", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "12.5" });
@@ -21,7 +24,7 @@ test("pages of an account that has something of everything", async (t) => {
   ]);
 });
 
-test("pages of an account that has nothing", async (t) => {
+test("pages of an account without data fit and are accessible", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "0" });
@@ -32,7 +35,7 @@ test("pages of an account that has nothing", async (t) => {
   ]);
 });
 
-/** Lengthens every text by half, as a language of longer words would. */
+/** Makes every text half as long again, as a language with longer words would. */
 const LENGTHEN = `(() => {
   const texts = document.createTreeWalker(document.querySelector("#app"), NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
@@ -57,7 +60,7 @@ test("texts that are half as long again fit on a narrow screen", async (t) => {
   }
 });
 
-test("Escape closes the menu of a narrow screen, and leaves the keyboard at its button", async (t) => {
+test("Escape closes the menu of a narrow screen, and returns the focus to its button", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "1" });

@@ -1,4 +1,7 @@
-/** Usage, models, trying and help, empty and with hostile names: they fit, axe finds nothing serious, nothing runs. */
+/**
+ * The pages Usage, Models, Try and Help, empty and with hostile names: they fit, axe finds nothing serious, and no
+ * injected script runs.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test, { after } from "node:test";
@@ -31,16 +34,16 @@ const WINDOWS = {
   wide: { width: 2000, dark: true },
   chinese: { width: 360, height: 780, language: "zh-CN" },
 };
-/** What axe judges is the same at any width, and but for colours in both sets of them. */
+/** Except for colors, axe's findings do not depend on the width or the color scheme. */
 const JUDGED: ReadonlyMap<string, "all" | "colours"> = new Map([
   ["light", "all"],
   ["dark", "colours"],
 ]);
 const PICTURED: ReadonlySet<string> = new Set(["light", "dark", "narrow"]);
-/** Pages of an account that has nothing are looked at in these. */
+/** The forms in which pages of an account without data are checked. */
 const EMPTY: ReadonlySet<string> = new Set(["light", "narrow"]);
 
-/** A name as hostile as a catalog may have. */
+/** A name that is as hostile as a catalog allows. */
 const LONG_MODEL = `chat-${"w".repeat(59)}`;
 const config = (places: ConfigPlaces) =>
   testConfig(places, (base) => ({
@@ -49,7 +52,7 @@ const config = (places: ConfigPlaces) =>
   }));
 
 for (const [look, options] of Object.entries(WINDOWS)) {
-  test(`every page is sound: ${look}`, async (t) => {
+  test(`every page fits, is accessible and runs no injected script: ${look}`, async (t) => {
     const gateway = await startGatewayHere({ config });
     t.after(() => gateway.close());
     const [alice, nobody] = [await gateway.account(), await gateway.account({ usd: "0" })];
@@ -83,7 +86,7 @@ for (const [look, options] of Object.entries(WINDOWS)) {
   });
 }
 
-/** Resolves with the time of the first contentful paint in milliseconds, also where it is still to come. */
+/** Resolves with the time of the first contentful paint in milliseconds, even if it is still to come. */
 const FIRST_PAINT = `new Promise((resolve) => {
   new PerformanceObserver((list) => {
     const paint = list.getEntriesByName("first-contentful-paint")[0];
@@ -91,7 +94,7 @@ const FIRST_PAINT = `new Promise((resolve) => {
   }).observe({ type: "paint", buffered: true });
 })`;
 
-test("the first paint is measured", async (t) => {
+test("the time of the first paint is measured", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -99,7 +102,7 @@ test("the first paint is measured", async (t) => {
   const found: number[] = [];
   for (let turn = 0; turn < 3; turn++) {
     await page.reload();
-    // The entry is written when a frame was shown, which on a busy machine is after the heading stands in the tree.
+    // The entry is written when a frame was shown, which on a busy machine may be after the heading is in the tree.
     found.push(await page.evaluate(FIRST_PAINT));
   }
   assert.ok(found.every((ms) => ms > 0));

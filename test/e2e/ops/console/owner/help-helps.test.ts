@@ -1,4 +1,4 @@
-/** The help in a real browser: addresses that work, errors, a request, what would happen, and a text for support. */
+/** The help page in a real browser: addresses, errors, one request, an explanation, and a text for support. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { ERROR_ROWS } from "../../../../../src/values/errors.ts";
@@ -14,7 +14,7 @@ const config = (places: ConfigPlaces) =>
 
 const clipboard = (page: Page): Promise<string> => page.evaluate("navigator.clipboard.readText()");
 
-test("each address is copied as it is and is one that this gateway has", async (t) => {
+test("each address is copied as shown, and this gateway serves it", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -31,7 +31,7 @@ test("each address is copied as it is and is one that this gateway has", async (
   assert.deepEqual(complaints, []);
 });
 
-test("every error of the gateway is there, is found by its words, and has Chinese ones", async (t) => {
+test("every error of the gateway is listed, is found by its text, and has a Chinese text", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -52,7 +52,7 @@ test("every error of the gateway is there, is found by its words, and has Chines
   assert.deepEqual([...complaints, ...chinese.complaints], []);
 });
 
-test("a request's id, or an error that has it in it, leads to what was charged", async (t) => {
+test("a request's id, or an error that contains it, leads to the charge", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -67,7 +67,7 @@ test("a request's id, or an error that has it in it, leads to what was charged",
   assert.deepEqual(complaints, []);
 });
 
-test("what would become of a request of an own key is said step by step, and costs nothing", async (t) => {
+test("a request of the account's own key is explained step by step, and this costs nothing", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -117,7 +117,7 @@ test("the text for support has the four facts, and never a key", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("the catalog is searched, its names are copied whole, and it says why a model cannot be used", async (t) => {
+test("the catalog is searched, its names are copied completely, and it says why a model cannot be used", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();

@@ -1,8 +1,8 @@
-/** An account that has something of everything that the pages Overview, Keys and Cards show. */
+/** An account with data of every kind that the pages Overview, Keys and Cards show. */
 import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../../rig/gateway.ts";
 import { admin } from "./signed-in.ts";
 
-/** Names as somebody might choose them who wishes the page ill. */
+/** Names as a user who attacks the page might choose them. */
 export const HOSTILE_NAMES = [
   `<img src=x onerror=alert(1)>`,
   `"><script>alert(1)</script>`,
@@ -15,7 +15,7 @@ export function startHouse(config: Parameters<typeof testConfig>[1] = {}): Promi
   return startGatewayHere({ config: (places) => testConfig(places, config) });
 }
 
-/** Asks a model once, and waits for the charge. */
+/** Sends a request to a model, and waits for the charge. */
 export async function spend(gateway: GatewayHere, key: string, model = "chat-1"): Promise<void> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
@@ -36,7 +36,7 @@ export async function codes(gateway: GatewayHere, count: number, card = "day"): 
   return made.items.map(({ code }) => code);
 }
 
-/** Fills an account: keys with hostile names, spend, budgets nearly used, cards that stack. */
+/** Fills an account: keys with hostile names, spend, budgets nearly used, cards that follow one another. */
 export async function furnish(gateway: GatewayHere, { name, key, keyId }: TestAccount): Promise<void> {
   const inTwoDays = new Date(Date.now() + 2 * 86_400_000).toISOString();
   await admin(gateway, "PUT", `/keys/${keyId}/name`, { name: "Laptop of Alice" });

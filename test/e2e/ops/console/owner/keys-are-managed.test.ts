@@ -1,4 +1,4 @@
-/** Every write of the page Keys, in a browser, and what it comes to for the key's next request. */
+/** Every write of the page Keys, in a browser, and its effect on the key's next request. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, openWindow, type Page, picture } from "../../../../rig/browser.ts";
@@ -22,7 +22,7 @@ const keysOf = async (gateway: GatewayHere, account: string) =>
   (await admin<{ readonly items: readonly ShownKey[] }>(gateway, "GET", `/accounts/${account}/keys`)).items;
 const keyOf = (gateway: GatewayHere, id: string) => admin<ShownKey>(gateway, "GET", `/keys/${id}`);
 
-/** The status of a request that a key makes. */
+/** The status of a request with a key. */
 async function statusOf(gateway: GatewayHere, key: string, model = "chat-1"): Promise<number> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
@@ -91,7 +91,7 @@ test("name, expiry, group and limits of a key are changed", async (t) => {
   await panel(page, "Change the expiry").getByRole("button").click();
   await saved(page, "Change the expiry");
   assert.equal((await keyOf(gateway, keyId)).expires_at, "2040-01-31T12:00:00.000Z");
-  // The form shows minutes: an end that nobody has touched keeps its seconds.
+  // The form shows minutes: an expiry that was not edited keeps its seconds.
   const exact = "2040-01-31T12:00:45.000Z";
   await admin(gateway, "PUT", `/keys/${keyId}/expiry`, { expires_at: exact });
   await page.reload();
@@ -128,7 +128,7 @@ test("name, expiry, group and limits of a key are changed", async (t) => {
     addresses: ["127.0.0.0/8", "192.0.2.7"],
   });
   await page.getByText("Per day: 2.000000001 USD of 2.000000001 USD left").waitFor();
-  // What the form itself has saved was not set by somebody else.
+  // A value that the form itself has saved does not count as a change by another user.
   await limits.getByLabel("Requests per minute").fill("400");
   const written = page.waitForResponse((response) => response.request().method() === "PUT");
   await limits.getByRole("button").click();
@@ -137,7 +137,7 @@ test("name, expiry, group and limits of a key are changed", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("a key is suspended, resumed, given another value, and revoked by its name", async (t) => {
+test("a key is suspended, resumed, rotated, and revoked by its name", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, key, keyId } = await gateway.account();
@@ -177,7 +177,7 @@ test("a key is suspended, resumed, given another value, and revoked by its name"
   assert.deepEqual(complaints, []);
 });
 
-test("keys are found by name and status, and the address says what was looked for", async (t) => {
+test("keys are found by name and status, and the address contains the search", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
@@ -236,7 +236,7 @@ test("a key is created with the keyboard alone", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("more keys than a page has are gone through, and back", async (t) => {
+test("more keys than a page holds are paged forward and back", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
@@ -257,7 +257,7 @@ test("more keys than a page has are gone through, and back", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("settings name the address that the configuration gives, and a group without models says so", async (t) => {
+test("the settings show the configured address, and a group without models is reported", async (t) => {
   const gateway = await startHouse({
     console: { path: "/desk", public_url: "https://gate.example" },
     groups: { empty: { kind: "pay_per_use", models: ["pro-only"] } },

@@ -1,4 +1,7 @@
-/** A double click, a lost answer, a second tab, the back button and a session that ended make nothing twice and lose nothing. */
+/**
+ * A double click, a lost answer, a second tab, the back button or an expired session causes no second write and loses
+ * no input.
+ */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page } from "../../../../rig/browser.ts";
@@ -19,7 +22,7 @@ const keyIds = async (gateway: GatewayHere, account: string) =>
 
 const KEYS_ROUTE = "**/console/api/accounts/*/keys";
 
-/** The answer to the next write of a page is lost on its way: the gateway has done what was asked. */
+/** The answer to the page's next write is lost on its way, after the gateway performed the write. */
 async function loseOneAnswer(page: Page, url: string): Promise<void> {
   await page.route(
     url,
@@ -37,7 +40,7 @@ async function fillNewKey(page: Page, gateway: GatewayHere): Promise<void> {
   await page.getByRole("radio", { name: /^money / }).check();
 }
 
-test("two clicks of one moment make one key", async (t) => {
+test("two clicks at the same moment create one key", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
@@ -57,7 +60,7 @@ test("two clicks of one moment make one key", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("a key whose text was lost on its way is named, revoked and replaced", async (t) => {
+test("a key whose value was lost on its way is named, revoked and replaced", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
@@ -68,7 +71,7 @@ test("a key whose text was lost on its way is named, revoked and replaced", asyn
   await create.click();
   await page.getByText("It is not known whether the key was created.").waitFor();
   assert.equal((await keyIds(gateway, name)).length, 2);
-  // Also to who loads the page once more and begins anew.
+  // The same for a user who reloads the page and starts again.
   await fillNewKey(page, gateway);
   await create.click();
   await page.getByText("was already created under this idempotency_id").waitFor();
@@ -87,7 +90,7 @@ test("a key whose text was lost on its way is named, revoked and replaced", asyn
   assert.deepEqual(complaints, []);
 });
 
-test("another value that was lost on its way opens nothing, and the page says to make one more", async (t) => {
+test("a rotated value that was lost on its way does not work, and the page says to create another one", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, key, keyId } = await gateway.account();
@@ -105,7 +108,7 @@ test("another value that was lost on its way opens nothing, and the page says to
   assert.deepEqual(complaints, []);
 });
 
-test("each form of a second tab is another key, and going back and forth makes none", async (t) => {
+test("the form of a second tab creates another key, and going back and forward creates none", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
@@ -126,7 +129,7 @@ test("each form of a second tab is another key, and going back and forth makes n
   assert.equal((await keyIds(gateway, name)).length, 3);
 });
 
-test("limits that another tab has set meanwhile are not written over", async (t) => {
+test("limits that another tab has set in the meantime are not overwritten", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
@@ -184,7 +187,7 @@ test("a code counts once, however often it is sent", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("a session that ended amid a form writes nothing and asks to sign in again", async (t) => {
+test("a session that expired while a form was open writes nothing and asks to sign in again", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();

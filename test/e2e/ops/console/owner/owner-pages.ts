@@ -1,4 +1,4 @@
-/** Owners who are in: over HTTP as their pages ask, and in a real browser. */
+/** Signed-in owners: over HTTP as their pages do, and in a real browser. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { openWindow, type Page, type Window } from "../../../../rig/browser.ts";
@@ -14,7 +14,7 @@ export interface OwnerAnswered {
 
 export type OwnerAsk = (method: string, path: string, body?: object) => Promise<OwnerAnswered>;
 
-/** A link that lets one person into the console of an account. */
+/** A link that signs one person in to the console of an account. */
 export async function invitationTo(gateway: GatewayHere, name: string): Promise<string> {
   const response = await fetch(`${gateway.adminUrl}/admin/v1/accounts/${name}/invitations`, {
     method: "POST",
@@ -26,7 +26,7 @@ export async function invitationTo(gateway: GatewayHere, name: string): Promise<
 
 const HEADERS = { "x-tollgate-console": "1", "content-type": "application/json", connection: "close" };
 
-/** Signs in over HTTP. @returns what asks the console's API as this owner. */
+/** Signs in over HTTP. @returns a function that calls the console's API as this owner. */
 export async function signIn(gateway: GatewayHere, name: string): Promise<OwnerAsk> {
   const token = new URL(await invitationTo(gateway, name)).hash.slice(1);
   const api = `${gateway.url}/console/api`;
@@ -65,7 +65,7 @@ export async function ownerWindow(
   return opened;
 }
 
-/** Asks a model for a reply and waits until it is charged. @returns the request's id. */
+/** Sends a request to a model and waits until it is charged. @returns the request's id. */
 export async function spend(gateway: GatewayHere, key: string, model = "chat-1", text = "Hello"): Promise<string> {
   const response = await fetch(`${gateway.url}/v1/chat/completions`, {
     method: "POST",
@@ -79,7 +79,7 @@ export async function spend(gateway: GatewayHere, key: string, model = "chat-1",
   return id;
 }
 
-/** Resolves once nothing on the page is still on its way. */
+/** Resolves when the page has no pending request. */
 export async function settledPage(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
   await page.locator("main:not(:has([aria-busy=true]))").waitFor();
@@ -92,7 +92,7 @@ export async function assertFits(page: Page, about: string): Promise<void> {
   assert.equal(beyond, 0, `${about} is wider than its window`);
 }
 
-/** The same, and what axe finds that is serious. */
+/** Asserts the same, and that axe finds nothing serious. */
 export async function assertSound(page: Page, about: string, rules: "all" | "colours" = "all"): Promise<void> {
   await assertFits(page, about);
   await assertAccessible(page, about, rules);

@@ -1,6 +1,6 @@
 /**
- * The API of owners: what each route answers has nothing of the operator's in it, and another account's name, keys and codes
- * lead nowhere. New routes are walked by themselves; a write that is not listed here is judged by the form of its answer.
+ * The API of owners: no answer contains operator-only data, and another account's name, keys and codes are not found.
+ * New routes are covered automatically; for a write that is not listed here the schema of its answer is checked.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -13,7 +13,7 @@ import type { GatewayHere, TestAccount } from "../../../../rig/gateway.ts";
 import { codes, furnish, spend, startHouse } from "./house.ts";
 import { admin } from "./signed-in.ts";
 
-/** Members that are the operator's: what a request cost, what it earned, who answered it, what is noted of an account. */
+/** Operator-only members: what a request cost, what it earned, which upstream answered it, notes about an account. */
 const OPERATORS = /^(?:cost_usd|absorbed_usd|margin_usd|upstream|upstreams|attempts|labels|outcomes|account_id|who)$/;
 
 const PARTS = { settings: { support: {} }, catalog: () => ({ groups: new Map() }) } as unknown as Parameters<
@@ -44,7 +44,7 @@ async function askerFor(gateway: GatewayHere, account: string) {
   };
 }
 
-/** Good bodies of writes, by the ids of their routes, in an order in which each can be done. */
+/** Valid bodies of writes, by route id, in an order in which each can be performed. */
 const bodiesFor = (code: string): Readonly<Record<string, object | undefined>> => ({
   redeemCode: { code },
   createKey: { group: "money", name: "Mine" },
@@ -67,14 +67,14 @@ function namesIn(value: unknown): readonly string[] {
   return Object.entries(value).flatMap(([name, one]) => [name, ...namesIn(one)]);
 }
 
-/** Members that a schema gives its answers. */
+/** Members that a schema allows in answers. */
 function membersOf(schema: unknown): readonly string[] {
   if (typeof schema !== "object" || schema === null) return [];
   const { properties = {}, items } = schema as { readonly properties?: object; readonly items?: unknown };
   return [...Object.entries(properties).flatMap(([name, one]) => [name, ...membersOf(one)]), ...membersOf(items)];
 }
 
-test("the form of no answer has a member that is the operator's", () => {
+test("no answer's schema has an operator-only member", () => {
   assert.ok(ROUTES.length >= 18, `${ROUTES.length} routes`);
   for (const { id, answers } of ROUTES) {
     const members = Object.values(answers).flatMap(membersOf);
@@ -86,7 +86,7 @@ test("the form of no answer has a member that is the operator's", () => {
   }
 });
 
-test("no answer has anything of the operator's in it", async (t) => {
+test("no answer contains an operator-only member", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const mine = await gateway.account();
@@ -109,12 +109,12 @@ test("no answer has anything of the operator's in it", async (t) => {
   }
 });
 
-/** Whether a route can be asked with nothing but an account and a key. */
+/** Whether a route can be called with nothing but an account and a key. */
 const needsNoMore = ({ path, query }: ConsoleRoute, mine: TestAccount) =>
   !pathOf(path, mine).includes(":") &&
   !(query as { readonly required?: readonly string[] } | undefined)?.required?.length;
 
-test("another account's name and keys are 404 at each route, nothing of it is told, and nothing is done to it", async (t) => {
+test("another account's name and keys are 404 at each route, without information about it or changes to it", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const mine = await gateway.account();
@@ -141,7 +141,7 @@ test("another account's name and keys are 404 at each route, nothing of it is to
   assert.match(JSON.stringify(redeemed), /"state":"unused"/);
 });
 
-test("codes that an operator tried for an account, and those that its owner did, are counted together", async (t) => {
+test("codes tried by an operator for an account and codes tried by its owner are counted together", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
@@ -160,7 +160,7 @@ test("codes that an operator tried for an account, and those that its owner did,
   assert.deepEqual(statuses, [404, 429, 429]);
 });
 
-test("what is the admin's alone is not there for owners", async (t) => {
+test("admin-only routes do not exist for owners", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const mine = await gateway.account();
@@ -203,7 +203,7 @@ test("without a session, or from another site, no route answers", async (t) => {
   }
 });
 
-test("a body above what the listener takes is refused before the console sees it", async (t) => {
+test("a body above the listener's limit is refused before it reaches the console", async (t) => {
   const gateway = await startHouse({ body_bytes_max: "1KiB" });
   t.after(() => gateway.close());
   const response = await fetch(`${gateway.url}/console/api/sign-in/link`, {

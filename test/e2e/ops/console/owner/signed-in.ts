@@ -1,11 +1,11 @@
-/** A browser window of an owner who has signed in, and what tests of every page ask of it. */
+/** A browser window of an owner who has signed in, and checks that apply to every page. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { openWindow, type Page, picture, type Window } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
 import { assertAccessible } from "../accessible.ts";
 
-/** Asks the admin API. */
+/** Calls the admin API. */
 export async function admin<T>(gateway: GatewayHere, method: string, path: string, body?: object): Promise<T> {
   const response = await fetch(`${gateway.adminUrl}/admin/v1${path}`, {
     method,
@@ -40,12 +40,12 @@ export async function enter(page: Page, gateway: GatewayHere, account: string): 
   await page.getByRole("heading", { level: 1, name: /^(?:Overview|概览)$/ }).waitFor();
 }
 
-/** Where the console's pages are. */
+/** The base address of the console's pages. */
 export function at(gateway: GatewayHere, path: string): string {
   return `${gateway.url}/console/${path}`;
 }
 
-/** Resolves once nothing on the page is still on its way. */
+/** Resolves when the page has no pending request. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("main h1").first().waitFor();
   await page.locator("main:not(:has([aria-busy=true]))").waitFor();
@@ -59,14 +59,14 @@ const WIDER = `(() => {
   return { wide: wide.map((one) => one.outerHTML.slice(0, 120)), all: document.documentElement.scrollWidth - room };
 })()`;
 
-/** Asserts that nothing is wider than the window, and no table wider than its place. */
+/** Asserts that nothing is wider than the window, and no table wider than its container. */
 export async function assertFits(page: Page): Promise<void> {
   const { wide, all } = await page.evaluate<{ readonly wide: readonly string[]; readonly all: number }>(WIDER);
   assert.deepEqual(wide, []);
   assert.ok(all <= 0, `the page is ${all} px too wide`);
 }
 
-/** The forms in which each page is looked at. */
+/** The forms in which each page is checked. */
 const LOOKS = [
   { name: "light", width: 1280 },
   { name: "dark", width: 1280, dark: true },
@@ -77,7 +77,9 @@ const LOOKS = [
 
 const PICTURED: ReadonlySet<string> = new Set(["light", "dark", "narrow"]);
 
-/** Looks at a page in light, dark, narrow, wide and Chinese: it fits, axe finds nothing serious, and a picture is kept. */
+/**
+ * Checks a page in light, dark, narrow, wide and Chinese: it fits, axe finds nothing serious, and a picture is saved.
+ */
 export async function lookAt(
   t: TestContext,
   gateway: GatewayHere,
@@ -90,7 +92,7 @@ export async function lookAt(
       await page.goto(at(gateway, path));
       await settled(page);
       await assertFits(page);
-      // What axe judges is the same at any width, and but for colours in both sets of them.
+      // Except for colors, axe's findings do not depend on the width or the color scheme.
       if (look === "light") await assertAccessible(page, name);
       if (look === "dark") await assertAccessible(page, name, "colours");
       if (PICTURED.has(look)) await picture(page, `console-owner-${name}-${look}`);

@@ -1,4 +1,4 @@
-/** The Overview says what an account has and has spent, what is about to run out, and which models are in trouble. */
+/** The Overview shows what an account has and has spent, what is about to run out, and which models have problems. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
@@ -48,7 +48,7 @@ test("balance, spend and cards are those of the account, to the last digit", asy
   assert.deepEqual(complaints, []);
 });
 
-test("a balance below its threshold, a budget and a quota that are nearly used up", async (t) => {
+test("a balance below its threshold, and a budget and a quota that are nearly used up, are shown", async (t) => {
   const gateway = await startHouse({
     cards: { day: { plan: "pro", group: "cards", lasts: "30d", quota: { spend: "0.001" } } },
   });
@@ -58,7 +58,7 @@ test("a balance below its threshold, a budget and a quota that are nearly used u
   await admin(gateway, "PUT", `/keys/${keyId}/limits`, { budgets_usd: { day: "0.001" } });
   await admin(gateway, "POST", `/accounts/${name}/gifts`, { card: "day", id: "gift" });
   const made = await admin<{ readonly key: string }>(gateway, "POST", `/accounts/${name}/keys`, { group: "cards" });
-  // A key that is over warns of nothing any more.
+  // An expired key causes no warnings any more.
   const over = await admin<{ readonly key: string; readonly id: string }>(gateway, "POST", `/accounts/${name}/keys`, {
     group: "money",
   });
@@ -76,14 +76,14 @@ test("a balance below its threshold, a budget and a quota that are nearly used u
   assert.deepEqual(complaints, []);
 });
 
-test("models whose upstreams are out are in trouble, without a word of the upstreams", async (t) => {
+test("models whose upstreams are ejected are shown as having problems, without mentioning the upstreams", async (t) => {
   const nobody = await refusingPort(t);
   const gateway = await startHouse({ upstreams: { "up-chat": { base_url: `http://127.0.0.1:${nobody}` } } });
   t.after(() => gateway.close());
   const { name, key } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
   await page.getByText("All 7 models are up.").waitFor();
-  // Five failures in a row take an upstream out of rotation.
+  // Five failures in a row eject an upstream.
   for (let failures = 0; failures < 5; failures++) {
     const response = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: "POST",
@@ -101,7 +101,7 @@ test("models whose upstreams are out are in trouble, without a word of the upstr
   assert.deepEqual(complaints, []);
 });
 
-test("an account that is suspended or closed is said to be", async (t) => {
+test("a suspended or closed account is shown as such", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();

@@ -1,4 +1,4 @@
-/** The page of usage in a real browser: sums, thousands of lines, filters, single requests, and files for spreadsheets. */
+/** The page Usage in a real browser: sums, thousands of lines, filters, single requests, and files for spreadsheets. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -23,14 +23,14 @@ async function csvOf(page: Page): Promise<{ name: string; rows: Record<string, s
   return { name: file.suggestedFilename(), rows: parse(text, { bom: true, columns: true }) };
 }
 
-/** So many payments of a billionth of a dollar. */
+/** Makes this many payments of a billionth of a dollar. */
 async function payments(gateway: GatewayHere, { tag }: TestAccount, count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     await gateway.store.credit(tag, { id: `tiny-${at}`, amount: nanoUsd(1n), kind: "topup", note: "" });
   }
 }
 
-test("thousands of lines are read a page at a time, and saved whole", async (t) => {
+test("thousands of lines are read a page at a time, and saved completely", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -45,7 +45,7 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
     await lines.nth(count - 1).waitFor();
     assert.equal(await lines.count(), count);
   }
-  // While older ones are on their way none is shown twice.
+  // While older lines are loading none is shown twice.
   const held = Promise.withResolvers<void>();
   await page.route("**/lines?*before=*", (route) => held.promise.then(() => route.continue()), { times: 1 });
   await page.getByRole("button", { name: "Older lines" }).click();
@@ -58,11 +58,11 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
   assert.match(name, /^ledger-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
   assert.equal(rows.length, 2_502);
   assert.equal(rows.at(-2)?.reference, first);
-  // The model's only line is far down: it is found all the same.
+  // The model's only line is far down; the filter still finds it.
   await page.getByLabel("Model").selectOption("chat-1");
   await page.getByRole("link", { name: "chat-1" }).waitFor();
   assert.equal(await lines.count(), 1);
-  // With Ctrl it is the browser's, which opens it elsewhere.
+  // With Ctrl the browser opens the link in a new tab.
   await page.getByRole("link", { name: "chat-1" }).click({ modifiers: ["Control"] });
   assert.equal(new URL(page.url()).pathname, "/console/usage");
   await page.getByRole("link", { name: "chat-1" }).click();
@@ -75,7 +75,7 @@ test("thousands of lines are read a page at a time, and saved whole", async (t) 
   assert.deepEqual(complaints, []);
 });
 
-test("a file is read no further once the page is left", async (t) => {
+test("the file download stops when the page is left", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -95,7 +95,7 @@ test("a file is read no further once the page is left", async (t) => {
   await page.getByRole("link", { name: "Overview", exact: true }).click();
   await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
   left.resolve();
-  // Two further looks at the gateway: time enough for one that goes on.
+  // Two more requests to the gateway: enough time to notice a download that continues.
   for (const name of ["Usage", "Overview"]) {
     await page.getByRole("link", { name, exact: true }).click();
     await settledPage(page);
@@ -104,7 +104,7 @@ test("a file is read no further once the page is left", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("sums by day, model, key and group agree with the ledger, for each span, and many keys are shown a part at a time", async (t) => {
+test("sums by day, model, key and group agree with the ledger, for each span, and many keys are shown in parts", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -143,7 +143,7 @@ test("sums by day, model, key and group agree with the ledger, for each span, an
       120,
     );
   }
-  // A span of one's own, and one that is none.
+  // A custom span, and an invalid one.
   await page.getByRole("link", { name: "From – to" }).click();
   await page.getByLabel("From", { exact: true }).fill("2026-02-01");
   await page.getByLabel("To", { exact: true }).fill("2026-01-01");
@@ -190,7 +190,7 @@ test("a file has no cell that a spreadsheet would run", async (t) => {
   assert.deepEqual(complaints, []);
 });
 
-test("a request of another account, or none, is not found, and the page says what to do", async (t) => {
+test("a request of another account, or an unknown one, is not found, and the page says what to do", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const [alice, bob] = [await gateway.account(), await gateway.account()];

@@ -1,4 +1,7 @@
-/** What the pages of usage and trying say when a request cost nothing, the gateway is away, or somebody is out by now. */
+/**
+ * What the pages Usage and Try show if a request cost nothing, the gateway is unreachable, or the user is no longer
+ * signed in.
+ */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
@@ -8,7 +11,7 @@ import { invitationTo, ownerWindow, settledPage, signIn, spend } from "./owner-p
 
 after(closeBrowser);
 
-test("a request that failed at its upstream is told with its tries, and without what it cost the operator", async (t) => {
+test("a request that failed at its upstream is shown with its attempts, and without what it cost the operator", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -43,7 +46,7 @@ test("a request that failed at its upstream is told with its tries, and without 
   assert.deepEqual(complaints, []);
 });
 
-test("a card without a quota pays, and the page says that nothing is charged for one request", async (t) => {
+test("if a card without a quota pays, the page says that single requests are not charged", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account({ group: "cards" });
@@ -60,7 +63,7 @@ test("a card without a quota pays, and the page says that nothing is charged for
   assert.deepEqual(complaints, []);
 });
 
-test("who has signed out elsewhere is out here with the next question, and in again where they were", async (t) => {
+test("a user who signed out in another tab is signed out here at the next request, and returns here after signing in", async (t) => {
   const gateway = await startGatewayHere();
   t.after(() => gateway.close());
   const alice = await gateway.account();
@@ -79,7 +82,7 @@ test("who has signed out elsewhere is out here with the next question, and in ag
   assert.deepEqual(complaints, []);
 });
 
-test("a gateway that is away is said so, and nothing that was shown is lost", async (t) => {
+test("an unreachable gateway is reported, and nothing that was shown is lost", async (t) => {
   const gateway = await startGatewayHere();
   let isOpen = true;
   t.after(() => isOpen && gateway.close());

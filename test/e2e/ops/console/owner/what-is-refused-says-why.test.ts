@@ -1,4 +1,4 @@
-/** Each refusal of the pages Keys and Cards says what is wrong and what to do, and what was typed stays. */
+/** Each refusal on the pages Keys and Cards says what is wrong and what to do, and keeps what was typed. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
@@ -8,7 +8,7 @@ import { admin, at, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
-/** Fills one field of the limits, saves, and waits for what is said. */
+/** Fills one field of the limits, saves, and waits for the message. */
 async function refusedLimit(page: Page, label: string, typed: string, said: string): Promise<void> {
   const limits = page.getByRole("region", { name: "Limits", exact: true });
   await limits.getByLabel(label).fill(typed);
@@ -18,7 +18,7 @@ async function refusedLimit(page: Page, label: string, typed: string, said: stri
   await limits.getByLabel(label).fill("");
 }
 
-test("limits that are none, contradict themselves or pass the operator's cap", async (t) => {
+test("limits that are invalid, contradict each other or exceed the operator's cap are refused with the reason", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
@@ -41,7 +41,7 @@ test("limits that are none, contradict themselves or pass the operator's cap", a
   assert.deepEqual(complaints, []);
 });
 
-test("a name that is none, an expiry that is over, a group that is gone", async (t) => {
+test("an invalid name, a past expiry and a removed group are refused with the reason", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
@@ -67,7 +67,7 @@ test("a name that is none, an expiry that is over, a group that is gone", async 
   assert.deepEqual(complaints, []);
 });
 
-test("a key that is none of the account's, and a page that is none", async (t) => {
+test("a key of another account and an unknown page are reported", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const mine = await gateway.account();
@@ -82,7 +82,7 @@ test("a key that is none of the account's, and a page that is none", async (t) =
   assert.deepEqual(complaints, []);
 });
 
-test("codes that are mistyped, unknown, over, or guessed too often", async (t) => {
+test("codes that are mistyped, unknown, expired or guessed too often are refused with the reason", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
@@ -106,7 +106,7 @@ test("codes that are mistyped, unknown, over, or guessed too often", async (t) =
   await picture(page, "console-owner-code-mistyped-light");
   await refused(taken, "it does not exist, it is void, or another account has redeemed it");
   await page.getByText("The seller can look up its state.").waitFor();
-  // As people type it: small letters, blanks in place of dashes.
+  // As people type it: lowercase letters, spaces instead of dashes.
   await page.getByLabel("Code").fill(`  ${code.toLowerCase().replaceAll("-", " ")} `);
   await page.getByRole("button", { name: "Redeem" }).click();
   await page.getByText("The card day is yours.").waitFor();
@@ -122,7 +122,7 @@ test("codes that are mistyped, unknown, over, or guessed too often", async (t) =
   assert.deepEqual(complaints, []);
 });
 
-test("a gateway that is away is said to be away, and the page goes on when it is back", async (t) => {
+test("an unreachable gateway is reported, and the page continues when the gateway is back", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
@@ -136,7 +136,7 @@ test("a gateway that is away is said to be away, and the page goes on when it is
   assert.deepEqual(complaints, []);
 });
 
-test("in Chinese, with the gateway's own words where a figure is in them", async (t) => {
+test("refusals are shown in Chinese, and in the gateway's own words if they contain a figure", async (t) => {
   const gateway = await startHouse();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();

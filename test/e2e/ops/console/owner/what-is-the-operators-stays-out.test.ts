@@ -1,4 +1,4 @@
-/** Owners are answered nothing that is the operator's alone: cost, absorbed amounts, margin, upstreams and notes. */
+/** Answers to owners contain no operator-only data: cost, absorbed amounts, margin, upstreams and notes. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import Schema from "typebox/schema";
@@ -32,7 +32,7 @@ const config = (places: ConfigPlaces) =>
   });
 
 const FORBIDDEN = /cost|absorbed|margin|upstream|up-chat|secret-at-upstream|0\.777|for the books only/;
-/** What may say `upstream` all the same: who counted, and errors' own names. */
+/** Where `upstream` may appear all the same: as the source of a count, and in the names of errors. */
 const allowed = (text: string) => text.replaceAll('"counted":"upstream"', "").replaceAll(/"upstream_[a-z_]+"/g, '""');
 
 async function makeAll(t: {
@@ -43,7 +43,7 @@ async function makeAll(t: {
   return { gateway, alice: await gateway.account(), bob: await gateway.account() };
 }
 
-test("usage, lines and requests have what was charged, computed so that it can be checked, and nothing else", async (t) => {
+test("usage, lines and requests show the charge with the figures to verify it, and nothing else", async (t) => {
   const { gateway, alice } = await makeAll(t);
   const id = await spend(gateway, alice.key);
   await gateway.store.credit(alice.tag, {
@@ -82,7 +82,7 @@ test("usage, lines and requests have what was charged, computed so that it can b
   assert.deepEqual(request.tries, [{ outcome: "ok", status: 200, charged: true, why: "answered" }]);
 });
 
-test("an explanation of an own key names no upstream; of another's key there is none", async (t) => {
+test("an explanation of the account's own key names no upstream; another account's key has none", async (t) => {
   const { gateway, alice, bob } = await makeAll(t);
   const ask = await signIn(gateway, alice.name);
   const asked = { key_id: alice.keyId, model: "chat-1", protocol: "messages" };
@@ -102,7 +102,7 @@ test("an explanation of an own key names no upstream; of another's key there is 
   assert.deepEqual([other.status, other.json.error.code], [404, "unknown_key"]);
 });
 
-test("another account's request is none, and neither is one that never was", async (t) => {
+test("another account's request is not found, and neither is one that never existed", async (t) => {
   const { gateway, alice, bob } = await makeAll(t);
   const id = await spend(gateway, bob.key);
   const ask = await signIn(gateway, alice.name);
@@ -150,7 +150,7 @@ test("lines are filtered by key, model and day, and paged from the newest", asyn
   }
 });
 
-test("the catalog says what an account can use now, and why not", async (t) => {
+test("the catalog says what an account can use now, and why it cannot use the rest", async (t) => {
   const { gateway, alice } = await makeAll(t);
   const poor = await gateway.account({ usd: "0" });
   const refusals = async (name: string) => {
@@ -172,7 +172,7 @@ test("the catalog says what an account can use now, and why not", async (t) => {
   assert.ok(items.every(({ usable }: { usable: boolean }) => !usable));
 });
 
-test("each answer has the form that its route gives, and no member more", async (t) => {
+test("each answer has the form that its route declares, and no further member", async (t) => {
   const { gateway, alice } = await makeAll(t);
   const id = await spend(gateway, alice.key);
   const ask = await signIn(gateway, alice.name);
