@@ -191,9 +191,9 @@ test("an invalid batch request is refused with its reason, and no code is create
   }
   assert.equal((await bench.store.listCodes(undefined, 1)).items.length, 0);
   assert.equal((await bench.store.listBatches(undefined, 1)).items.length, 0);
-  const nobody = `batch_${"0".repeat(16)}`;
+  const unknownBatch = `batch_${"0".repeat(16)}`;
   for (const command of ["show", "void", "report"]) {
-    const ran = await shop.tollgate("code", "batch", command, nobody);
+    const ran = await shop.tollgate("code", "batch", command, unknownBatch);
     assert.deepEqual([ran.status, /no batch with the id/.test(ran.err)], [1, true], command);
   }
   assert.equal((await shop.ask("GET", "/admin/v1/code-batches/nothing")).status, 400);

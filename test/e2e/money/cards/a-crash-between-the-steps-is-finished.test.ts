@@ -229,22 +229,22 @@ async function killAfter(store: object, codes: readonly SoldCode[], tag: Account
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const told: string[] = [];
+  const reported: string[] = [];
   const exited = once(child, "exit");
   createInterface({ input: child.stdout }).on("line", (line) => {
-    told.push(line.split(" ")[0] as string);
-    if (told.length === count) child.kill("SIGKILL");
+    reported.push(line.split(" ")[0] as string);
+    if (reported.length === count) child.kill("SIGKILL");
   });
   const [, signal] = await exited;
   assert.equal(signal, "SIGKILL");
-  return told;
+  return reported;
 }
 
 /** Every code that was reported is redeemed; every code is either credited once or unused. */
 async function assertWhole(
   store: Store,
   codes: readonly SoldCode[],
-  told: readonly string[],
+  reported: readonly string[],
   tag: AccountTag,
 ): Promise<void> {
   const lines = await store.readLedger(tag, 0, 1_000);
@@ -252,7 +252,7 @@ async function assertWhole(
     const state = (await store.getCode(id))?.state;
     const credits = lines.filter((line) => line.reference === id).length;
     assert.equal(credits, state === "redeemed" ? 1 : 0, `${id} is ${state}`);
-    assert.ok(state === "redeemed" || (state === "unused" && !told.includes(id)), `${id} is ${state}`);
+    assert.ok(state === "redeemed" || (state === "unused" && !reported.includes(id)), `${id} is ${state}`);
   }
 }
 
@@ -264,10 +264,10 @@ test("embedded store: a process that is killed while it redeems leaves nothing h
     const tag = await makeAccount(store, "killed", { group: "cards", funds: 0n });
     const codes = await sell(store, 60);
     await store.close();
-    const told = await killAfter(settings, codes, tag, 20);
+    const reported = await killAfter(settings, codes, tag, 20);
     store = await openStore(settings);
-    assert.ok(told.length >= 20);
-    await assertWhole(store, codes, told, tag);
+    assert.ok(reported.length >= 20);
+    await assertWhole(store, codes, reported, tag);
     await store.close();
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -281,9 +281,9 @@ test("Redis: the redemptions of a process that is killed are completed by anothe
     const tag = await makeAccount(store, "killed", { group: "cards", funds: 0n });
     for (const count of [5, 11, 17]) {
       const codes = await sell(store, 40);
-      const told = await killAfter({ kind: "redis", url: redis.url }, codes, tag, count);
+      const reported = await killAfter({ kind: "redis", url: redis.url }, codes, tag, count);
       await store.finishClaims(100);
-      await assertWhole(store, codes, told, tag);
+      await assertWhole(store, codes, reported, tag);
     }
   } finally {
     await store.close();

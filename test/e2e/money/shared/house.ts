@@ -171,8 +171,7 @@ export function chat({ model = "chat-1", maxTokens = 100, stream = false }: Chat
     model,
     max_tokens: maxTokens,
     messages: [{ role: "user", content: "Say something." }],
-    // `null` is as long as `true`, so that whole and streamed requests have the same size, hence the
-    // same hold.
+    // `null` is as long as `true`, so whole and streamed requests have the same size, hence the same hold.
     stream: stream ? true : null,
     stream_options: { include_usage: stream ? true : null },
   });

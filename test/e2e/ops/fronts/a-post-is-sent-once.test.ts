@@ -78,18 +78,18 @@ for (const kind of FRONTS) {
 }
 
 test("nginx: a process that does not listen causes no error while another one does", async () => {
-  const [nobody] = (await freePorts(1)) as [number];
-  const somebody = await played("503");
-  const front = await FRONTS[0]?.start([nobody, somebody.port].map((port) => ({ listen: port, adminPort: port })));
+  const [unusedPort] = (await freePorts(1)) as [number];
+  const listening = await played("503");
+  const front = await FRONTS[0]?.start([unusedPort, listening.port].map((port) => ({ listen: port, adminPort: port })));
   assert.ok(front);
   try {
     for (let sent = 1; sent <= 4; sent++) {
       await (await post(front.url)).arrayBuffer();
-      assert.equal(somebody.posts, sent);
+      assert.equal(listening.posts, sent);
     }
   } finally {
     await front.stop();
-    somebody.server.close();
-    somebody.server.closeAllConnections();
+    listening.server.close();
+    listening.server.closeAllConnections();
   }
 });
