@@ -1,4 +1,4 @@
-/** docs/failure-model.md row 55: of a body whose length nobody has said, no more is read than what is read of any, until it is wanted. */
+/** docs/failure-model.md row 55: while the gate decides, only the first part of a body of unknown length is read. */
 import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
@@ -10,7 +10,7 @@ import { refusal } from "../../../src/values/errors.ts";
 const PIECE = Buffer.alloc(16_384, "x");
 const PIECES = 100;
 
-/** A chunked request whose client sends as fast as it is read, and how many pieces it has been asked for. */
+/** A chunked request whose client sends as fast as it is read, and the number of pieces read so far. */
 function chunked() {
   let given = 0;
   const source = new Readable({
@@ -26,7 +26,7 @@ function chunked() {
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-test("nothing is read while it thinks, and all once the body is wanted", async () => {
+test("reading pauses while the gate decides, and the whole body is read once the gate agrees", async () => {
   const { source, body, given } = chunked();
   const gate = Promise.withResolvers<undefined>();
   const asked = Promise.withResolvers<void>();
@@ -37,13 +37,13 @@ test("nothing is read while it thinks, and all once the body is wanted", async (
   await asked.promise;
   assert.ok(source.isPaused());
   for (let turn = 0; turn < 5; turn++) await settled();
-  // What is above the limit, and what a stream keeps ready.
+  // The part that is read before the gate, and what the stream buffers.
   assert.ok(given() * PIECE.length <= UNPROVEN_BYTES_MAX + 3 * PIECE.length, `${given()} pieces`);
   gate.resolve(undefined);
   assert.equal(((await read) as Uint8Array).length, PIECES * PIECE.length);
 });
 
-test("a body that is not wanted is not read on", async () => {
+test("the rest of a body that the gate refuses is not read", async () => {
   const { body, given } = chunked();
   const unwanted = refusal("body_too_large");
   assert.equal(await body.read(async () => unwanted), unwanted);

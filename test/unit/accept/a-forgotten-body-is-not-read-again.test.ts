@@ -1,13 +1,13 @@
 /**
- * A body that was let go of cannot be read again: its bytes have gone by, and who asked would wait for them for ever or take
- * nothing for the body (src/accept/body.ts).
+ * A discarded body cannot be read again: its bytes are gone, so the reader would wait forever or see an empty body
+ * (src/accept/body.ts).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { exchange } from "../../rig/raw-socket.ts";
 import { echo, request, startEcho } from "./echo.ts";
 
-test("to read it then is a defect of that request, and of no other", async (t) => {
+test("reading a discarded body throws, and only in the request that does it", async (t) => {
   const read: unknown[] = [];
   const { target, crashes } = await startEcho(t, {}, async (accepted, reply) => {
     const body = await accepted.readBody();

@@ -1,13 +1,13 @@
 /**
- * A large body is not only read in turns: what is then looked up in it, and what becomes of it after that, has turns of its own,
- * so that others wait for one of these steps and not for their sum.
+ * A large body is read in steps, one in each turn of the event loop. Scanning it and what follows take turns of their
+ * own, so that other requests wait for one step and not for all of them.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readEnvelopeInTurns } from "../../../src/accept/envelope.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 
-/** Turns of the event loop until it is read. */
+/** Turns of the event loop until the body is read. */
 async function turnsFor(content: string): Promise<number> {
   let turns = 0;
   let isOver = false;
@@ -23,11 +23,11 @@ async function turnsFor(content: string): Promise<number> {
   return turns;
 }
 
-test("between the last step of its reading, the look at it and what follows others are served", async () => {
-  // Read in one step, so that no turn is given back by the reading itself.
+test("other requests are served between reading a large body, scanning it and what follows", async () => {
+  // Small enough to be read in one step, so that reading alone yields no turn.
   assert.ok((await turnsFor("a".repeat(70_000))) >= 3);
 });
 
-test("a body of the usual size is read at once", async () => {
+test("a body of the usual size is read without yielding a turn", async () => {
   assert.equal(await turnsFor("a"), 0);
 });

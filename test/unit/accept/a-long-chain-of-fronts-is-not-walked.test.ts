@@ -1,15 +1,15 @@
-/** docs/failure-model.md row 76: whoever writes a header of any length makes the gateway walk no more than a part of it. */
+/** docs/failure-model.md row 76: only the end of a forwarding header is walked, however long the header is. */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test from "node:test";
 import { RequestHeaders } from "../../../src/accept/headers.ts";
 import { clientAddress } from "../../../src/accept/identity.ts";
 
-/** As `src/wire/address.ts` has it. */
+/** As in `src/wire/address.ts`. */
 const FORWARDED_CHARS_MAX = 2_048;
 const FRONT = "10.0.0.1";
 
-test("of a chain beyond 2,048 characters the end counts, where the front has written, in one header or in several", () => {
+test("of a chain above 2,048 characters the end counts, which the front wrote, in one header or in several", () => {
   const addressOf = clientAddress(["10.0.0.0/8"]);
   const front = { remoteAddress: FRONT } as Socket;
   const forwarded = (...chains: readonly string[]) =>
@@ -23,12 +23,12 @@ test("of a chain beyond 2,048 characters the end counts, where the front has wri
   assert.equal(forwarded(), undefined);
 });
 
-test("what stands before the last 2,048 characters is not walked, nor the entry that they cut", () => {
+test("entries before the last 2,048 characters are not walked, and neither is the entry at the cut", () => {
   const addressOf = clientAddress(["10.0.0.0/8"]);
   const front = { remoteAddress: FRONT } as Socket;
   const forwarded = (chain: string) => addressOf(front, new RequestHeaders(["X-Forwarded-For", chain]));
   const client = "203.0.113.7";
-  /** The client's own entry and, behind it, fronts with so many characters. */
+  /** The client's own entry, followed by this many characters of fronts. */
   const before = (chars: number) => `${client},${FRONT.padStart(chars)}`;
   assert.equal(forwarded(before(FORWARDED_CHARS_MAX - client.length - 1)), client);
   assert.equal(forwarded(before(FORWARDED_CHARS_MAX - client.length)), FRONT);

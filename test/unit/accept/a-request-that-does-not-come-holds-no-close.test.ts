@@ -1,4 +1,7 @@
-/** docs/failure-model.md row D5, while the listener closes: half a request is cut as it is at any other time. */
+/**
+ * docs/failure-model.md row D5, while the listener closes: an incomplete request is cut at the same time limit as
+ * otherwise.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
@@ -8,12 +11,12 @@ import { echo as answer, causeOf, request, startEcho } from "./echo.ts";
 
 const LIMITS = { headersTimeoutMs: 10_000, requestTimeoutMs: 60_000, checkingIntervalMs: 1_000, lingerMs: 50 };
 
-/** A visit to the site on another connection: when it is answered, all that was sent before it has been parsed. */
+/** A visit to the site on another connection: once it is answered, all that was sent before it has been parsed. */
 async function roundTrip(target: Target): Promise<void> {
   await exchange(target, request({ line: "GET / HTTP/1.1", headers: [], body: "" }));
 }
 
-/** A client that has sent these bytes to a listener that closes since. */
+/** A client that has sent these bytes to a listener that has begun to close. */
 async function closingOn(t: test.TestContext, bytes: string | Buffer) {
   const clock = new FakeClock();
   const echo = await startEcho(t, { clock, limits: LIMITS });
@@ -28,14 +31,14 @@ async function closingOn(t: test.TestContext, bytes: string | Buffer) {
 const HALVES = [
   ["half a head", "POST /v1/messages HTTP/1.1\r\nHo", LIMITS.headersTimeoutMs],
   [
-    "half a body, by when its head came,",
+    "half a body, whose limit counts from its head,",
     request({ headers: ["Content-Type: application/json", "Content-Length: 10"], body: "{" }),
     LIMITS.requestTimeoutMs,
   ],
 ] as const;
 
 for (const [what, bytes, limitMs] of HALVES) {
-  test(`row D5: ${what} holds a close up to its limit`, async (t) => {
+  test(`row D5: ${what} delays closing no longer than its time limit`, async (t) => {
     const { clock, client, closed } = await closingOn(t, bytes);
     clock.advance(limitMs - 1);
     assert.equal(client.text, "");
@@ -47,7 +50,7 @@ for (const [what, bytes, limitMs] of HALVES) {
   });
 }
 
-test("a request that is whole is waited for, however long its answer takes", async (t) => {
+test("closing waits for a complete request, however long its answer takes", async (t) => {
   const clock = new FakeClock();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
@@ -67,10 +70,10 @@ test("a request that is whole is waited for, however long its answer takes", asy
   await closed;
 });
 
-test("a stream that was open before the close ends its connection, though its head could not say so", async (t) => {
+test("a stream that was open before the close ends its connection, although its head says keep-alive", async (t) => {
   const opened = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
-  // Idle connections would be kept for ever.
+  // Idle connections are kept forever.
   const limits = { ...LIMITS, keepAliveTimeoutMs: 0 };
   const echo = await startEcho(t, { clock: new FakeClock(), limits }, async (accepted, reply) => {
     await accepted.readBody();

@@ -1,4 +1,4 @@
-/** docs/failure-model.md row D3: who takes nothing is cut, and who takes a little now and then is not. */
+/** docs/failure-model.md row D3: a client that reads nothing is cut, one that reads slowly is not. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -7,11 +7,11 @@ import type { Reply } from "../../../src/accept/reply.ts";
 import { request, startEcho } from "./echo.ts";
 
 const WRITE_STALL_MS = 60_000;
-/** More than the kernel takes of it at once. */
+/** More than the kernel buffers at once. */
 const BODY = Buffer.alloc(32_000_000, 97);
 const STEP_BYTES = 4_000_000;
 
-/** A client of a large answer, and a hand on the time of what watches it. */
+/** A client of a large answer. Fake timers control the time of the stall limit. */
 async function startReading(t: TestContext) {
   const answered = Promise.withResolvers<Reply>();
   const echo = await startEcho(t, { limits: { writeStallMs: WRITE_STALL_MS } }, async (accepted, reply) => {
@@ -29,7 +29,7 @@ async function startReading(t: TestContext) {
   return { client, reply: await answered.promise };
 }
 
-test("a whole answer that is read slowly, but without a pause, arrives whole", async (t) => {
+test("an answer that is read slowly but steadily arrives complete", async (t) => {
   const { client } = await startReading(t);
   let received = 0;
   let steps = 0;
@@ -47,9 +47,9 @@ test("a whole answer that is read slowly, but without a pause, arrives whole", a
   assert.ok(steps * 0.4 > 2, "longer than one who takes nothing has");
 });
 
-test("a whole answer of which nothing is taken is cut", async (t) => {
+test("an answer of which nothing is read is cut", async (t) => {
   const { client, reply } = await startReading(t);
-  // What the kernel takes of it by itself comes first.
+  // The kernel first buffers a part of it.
   while (!reply.gone) {
     t.mock.timers.tick(WRITE_STALL_MS);
     await new Promise((resolve) => setImmediate(resolve));
@@ -59,7 +59,7 @@ test("a whole answer of which nothing is taken is cut", async (t) => {
   assert.ok(client.bytesRead < BODY.length);
 });
 
-test("a whole answer of which only the beginning is taken is cut, too", async (t) => {
+test("an answer of which only the beginning is read is cut", async (t) => {
   const { client, reply } = await startReading(t);
   const begun = Promise.withResolvers<void>();
   client.on("data", () => {

@@ -1,6 +1,6 @@
 /**
- * The pieces of a stream are put into chunks here where they are small, by Node where they are not (src/accept/reply.ts): the
- * client gets their bytes in order, in chunks that are as RFC 9112 section 7.1 wants them, and the end after them.
+ * Small pieces of a stream are put into chunks by src/accept/reply.ts, large ones by Node. The client gets the bytes in
+ * order, in chunks that follow RFC 9112 section 7.1, and the end after them.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -11,7 +11,7 @@ import { RawSocket } from "../../rig/raw-socket.ts";
 
 import { CHAT_BODY, request, startEcho } from "./echo.ts";
 
-/** The bodies of answers in chunks on one connection, each chunk by its length, with nothing between or after them. */
+/** The chunked answers on one connection, each chunk by its length. Fails if there are bytes between or after them. */
 function chunked(received: string): { readonly text: string; readonly sizes: readonly number[] }[] {
   const found: { text: string; sizes: number[] }[] = [];
   for (let at = 0; at < received.length; ) {
@@ -37,7 +37,7 @@ function chunked(received: string): { readonly text: string; readonly sizes: rea
 
 interface Piece {
   readonly bytes: number;
-  /** Whether a turn of the loop ends after it. */
+  /** Whether a turn of the event loop ends after it. */
   readonly last: boolean;
 }
 
@@ -63,7 +63,7 @@ const streams = fc.record({
   end: fc.option(sizes, { nil: undefined }),
 });
 
-test("whatever the pieces are, and whichever come in one turn, three answers on one connection are whole", async (t) => {
+test("three answers on one connection arrive complete, whatever the sizes of the pieces and however many are written in one turn", async (t) => {
   let planned: { pieces: readonly Piece[]; end: number | undefined } = { pieces: [], end: undefined };
   let wrote: string[] = [];
   const echo = await startEcho(t, {}, async (accepted, reply) => {
@@ -88,7 +88,7 @@ test("whatever the pieces are, and whichever come in one turn, three answers on 
   assert.deepEqual(echo.crashes, []);
 });
 
-test("a small piece is a chunk, and so are those that come in one turn with a large one before them", async (t) => {
+test("a small piece gets a chunk of its own, and one written in the same turn as a large one before it joins that chunk", async (t) => {
   const echo = await startEcho(t, {}, async (accepted, reply) => {
     await accepted.readBody();
     const pieces = [
@@ -107,13 +107,13 @@ test("a small piece is a chunk, and so are those that come in one turn with a la
   assert.deepEqual(chunked(client.text)[0]?.sizes, [10, 1_024, 20, 1_055, 2_000, 7, 0]);
 });
 
-test("an end without bytes ends the body once, and nothing stands behind it", async (t) => {
+test("an end without bytes ends the body once, and nothing follows it", async (t) => {
   const echo = await startEcho(t, {}, async (accepted, reply) => {
     await accepted.readBody();
     await write(reply, [{ bytes: 10, last: true }], 0);
   });
   const length = `Content-Length: ${CHAT_BODY.length}`;
-  // The connection ends with the answer, so that all which came is looked at.
+  // The connection ends with the answer, so that all bytes are checked.
   const headers = ["Content-Type: application/json", length, "Connection: close"];
   const client = new RawSocket(echo.target).send(request({ headers }));
   await client.responsesUntilClosed();
@@ -123,7 +123,7 @@ test("an end without bytes ends the body once, and nothing stands behind it", as
   );
 });
 
-test("an answer that ends with its connection has no chunks", async (t) => {
+test("an answer delimited by the end of its connection has no chunks", async (t) => {
   let wrote = "";
   const echo = await startEcho(t, {}, async (accepted, reply) => {
     await accepted.readBody();
@@ -135,7 +135,7 @@ test("an answer that ends with its connection has no chunks", async (t) => {
   assert.equal(answer?.body, wrote);
 });
 
-test("who writes faster than the client reads is told to wait, however small the pieces are", async (t) => {
+test("a writer that is faster than the client gets backpressure, however small the pieces are", async (t) => {
   const waits = Promise.withResolvers<number>();
   const echo = await startEcho(t, {}, async (accepted, reply) => {
     await accepted.readBody();

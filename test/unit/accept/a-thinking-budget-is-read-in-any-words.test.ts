@@ -1,4 +1,7 @@
-/** Budgets that some servers count beside the output limit are read in every place, and never make a body fail. */
+/**
+ * Thinking budgets that some servers count in addition to the output limit are read from every member that can hold
+ * one, and never make a body fail.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readEnvelope } from "../../../src/accept/envelope.ts";
@@ -12,7 +15,7 @@ function budgetOf(protocol: Protocol, members: object): unknown {
   return "envelope" in read ? read.envelope.thinkingBudget : read;
 }
 
-test("each of the words, the largest of several, and text that is a number", () => {
+test("every name of a budget is read, the largest of several counts, and text that is a number is read as one", () => {
   for (const name of ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"]) {
     assert.equal(budgetOf("chat", { [name]: 20_000 }), 20_000, name);
   }
@@ -23,7 +26,7 @@ test("each of the words, the largest of several, and text that is a number", () 
   assert.equal(budgetOf("chat", { thinking_budget: "20000" }), 20_000);
 });
 
-test("what is no budget is none", () => {
+test("a value that is no budget counts as none", () => {
   for (const value of [null, -1, "many", "", {}, [], true]) {
     assert.equal(budgetOf("chat", { thinking_budget: value }), 0, JSON.stringify(value));
   }

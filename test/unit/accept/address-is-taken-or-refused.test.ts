@@ -10,7 +10,7 @@ import { CHAT_BODY, request, startEcho } from "./echo.ts";
 
 const BASE = ["Content-Type: application/json", `Content-Length: ${CHAT_BODY.length}`];
 
-test("a unix socket has mode 0660, replaces a stale file and never a live one", async (t) => {
+test("a unix socket has mode 0660, and replaces a stale file but not a socket in use", async (t) => {
   const dir = await mkdtemp(join(tmpdir(), "accept-"));
   t.after(() => rm(dir, { recursive: true }));
   const path = join(dir, "a.sock");
@@ -26,7 +26,7 @@ test("a unix socket has mode 0660, replaces a stale file and never a live one", 
   await assert.rejects(startEcho(t, { address: { kind: "unix", path: file } }), { code: "EADDRINUSE" });
 });
 
-test("listening on a port that is taken fails", async (t) => {
+test("listening on a port in use fails", async (t) => {
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
   t.after(() => taken.close());
@@ -34,12 +34,13 @@ test("listening on a port that is taken fails", async (t) => {
   await assert.rejects(startEcho(t, { address: { kind: "tcp", host: "127.0.0.1", port } }), { code: "EADDRINUSE" });
 });
 
-test("a front may open more connections in one turn of the loop than Node's backlog of 511 takes", async (t) => {
+test("more connections may be opened in one turn of the event loop than Node's default backlog of 511 holds", async (t) => {
   const dir = await mkdtemp(join(tmpdir(), "accept-"));
   t.after(() => rm(dir, { recursive: true }));
   const path = join(dir, "a.sock");
   await startEcho(t, { address: { kind: "unix", path } });
-  // Nothing is accepted until all have asked; where the system keeps fewer (`net.core.somaxconn`) it refuses those above.
+  // Nothing is accepted until all have been requested. A system with a lower `net.core.somaxconn` refuses those above
+  // it.
   const sockets = Array.from({ length: 600 }, () => connect({ path }));
   await Promise.all(sockets.map((socket) => once(socket, "connect")));
   for (const socket of sockets) socket.destroy();

@@ -1,6 +1,7 @@
 /**
- * Addresses in a conversation (ARCHITECTURE.md promise 14, docs/failure-model.md row 57): what a server would open with its own
- * rights, or with those of the credential that all tenants share, is refused by its place.
+ * Addresses in a conversation (ARCHITECTURE.md promise 14, docs/failure-model.md row 57): an address that the server
+ * would open with its own rights, or with the credential that all tenants share, is refused, and the refusal names the
+ * member.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -17,7 +18,7 @@ function refusedIn(protocol: Protocol, content: object): string | undefined {
   return read.facts.param;
 }
 
-/** Every place of an address, with what names it. */
+/** Every member with an address, and how a refusal names it. */
 const PLACES: readonly (readonly [Protocol, (address: string) => object, string])[] = [
   ["chat", (url) => ({ type: "image_url", image_url: { url } }), "image_url[].url"],
   ["chat", (url) => ({ type: "image_url", image_url: url }), "content[].image_url"],
@@ -35,7 +36,7 @@ const PLACES: readonly (readonly [Protocol, (address: string) => object, string]
   ],
   ["chat", (url) => ({ type: "text", attachments: [{ file_url: url }] }), "attachments[].file_url"],
   ["messages", (url) => ({ type: "text", document: { source: { type: "url", url } } }), "source[].url"],
-  // Members that some servers have of their own.
+  // Members that only some servers have.
   ["chat", (url) => ({ type: "document_url", document_url: url }), "content[].document_url"],
   ["chat", (url) => ({ type: "document_url", document_url: { url } }), "document_url[].url"],
   ["chat", (data) => ({ type: "input_audio", input_audio: data }), "content[].input_audio"],
@@ -82,13 +83,13 @@ const ANYBODYS = [
   "",
 ];
 
-test("what anybody could open himself, and what is sent itself, passes", () => {
+test("addresses that are public and data that is sent inline pass", () => {
   for (const [protocol, around] of PLACES) {
     for (const address of ANYBODYS) assert.equal(refusedIn(protocol, around(address)), undefined, address);
   }
 });
 
-test("whatever else is refused by its place", () => {
+test("all other addresses are refused, and the refusal names the member", () => {
   for (const [protocol, around, place] of PLACES) {
     for (const address of OWN) assert.equal(refusedIn(protocol, around(address)), place, address);
   }
@@ -106,14 +107,14 @@ test("text and data that look like an address pass", () => {
   }
 });
 
-/** A mask with an address, and the place that names it; servers differ in what they take for an image. */
+/** A mask with an address, and the member that a refusal names; servers differ in what they accept as an image. */
 const MASKS: readonly (readonly [(address: string) => unknown, string])[] = [
   [(url) => ({ image_url: url }), "input_image_mask[].image_url"],
   [(url) => ({ image_url: { url } }), "image_url[].url"],
   [(url) => [{ image_url: url }], "input_image_mask[].image_url"],
 ];
 
-test("an image that a tool paints over is one, whatever the tool is called and wherever it stands", () => {
+test("the mask of an image tool is checked like an image, whatever the type of the tool and wherever it is listed", () => {
   const plain = { type: "function", name: "f" };
   for (const [around, place] of MASKS) {
     for (const [address, expected] of [...OWN.map((one) => [one, place]), ...ANYBODYS.map((one) => [one, undefined])]) {

@@ -1,7 +1,4 @@
-/**
- * docs/failure-model.md rows 51 to 55 and D7: a body is refused for its size, its packing or its bytes before anybody
- * uses it.
- */
+/** docs/failure-model.md rows 51 to 55 and D7: a body is refused for its size, encoding or bytes before it is used. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
@@ -16,7 +13,7 @@ function post(headers: readonly string[], body: string | Uint8Array): Buffer {
 
 const json = "Content-Type: application/json";
 
-/** A chat body of exactly that many bytes. */
+/** A chat body of exactly this many bytes. */
 function bodyOf(bytes: number): string {
   return CHAT_BODY.replace("hi", "x".repeat(bytes - CHAT_BODY.length + 2));
 }
@@ -82,7 +79,7 @@ for (const [name, bytes, status, cause] of CASES) {
   });
 }
 
-test("a bad key is answered before a bad body", async (t) => {
+test("a bad key is reported before a bad body", async (t) => {
   const echo = await startEcho(t);
   const [response] = await exchange(
     echo.target,
@@ -91,7 +88,7 @@ test("a bad key is answered before a bad body", async (t) => {
   assert.equal(response?.status, 401);
 });
 
-test("a body in one-byte chunks costs one buffer", async (t) => {
+test("a body in one-byte chunks takes one buffer", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 100_000 });
   const body = CHAT_BODY.replace("hi", "x".repeat(50_000));
   const framed = [...body].map((char) => `1\r\n${char}\r\n`).join("");

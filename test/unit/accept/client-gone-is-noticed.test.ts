@@ -4,7 +4,7 @@ import type { Reply } from "../../../src/accept/reply.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { request, startEcho } from "./echo.ts";
 
-/** A listener whose handler opens a stream, or waits before the first byte, and tells when the client has gone. */
+/** A listener whose handler opens a stream, or waits before the first byte, and reports when the client disconnects. */
 async function startStream(t: TestContext, opens: boolean) {
   const { promise: started, resolve: start } = Promise.withResolvers<Reply>();
   const { promise: gone, resolve: left } = Promise.withResolvers<boolean>();
@@ -54,7 +54,7 @@ for (const [name, leave] of Object.entries(WAYS)) {
   });
 }
 
-test("a client that has the whole answer is not gone", async (t) => {
+test("a client that has received the whole answer does not count as disconnected", async (t) => {
   const { promise: ended, resolve } = Promise.withResolvers<Reply>();
   const echo = await startEcho(t, {}, async (accepted, reply) => {
     await accepted.readBody();
@@ -77,7 +77,7 @@ test("a client that has the whole answer is not gone", async (t) => {
   assert.equal(response.headers["x-a"], "1");
 });
 
-test("row D4: a slow reader makes the writer wait, and nothing is lost", async (t) => {
+test("row D4: a slow reader causes backpressure, and nothing is lost", async (t) => {
   const piece = Buffer.alloc(65_536, 0x61);
   const pieces = 200;
   let waits = 0;

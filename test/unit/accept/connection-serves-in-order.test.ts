@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows 9, 19 to 21, D5, D6 and D8: one connection, its requests in order, slow senders and full
- * houses.
+ * docs/failure-model.md rows 9, 19 to 21, D5, D6 and D8: one connection, its requests in order, slow senders and
+ * connection limits.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -13,12 +13,12 @@ import { echo as answer, causeOf, refuse, request, startEcho } from "./echo.ts";
 
 const JSON_TYPE = "Content-Type: application/json";
 
-/** A visit to the site on another connection: when it is answered, all that was sent before it has been parsed. */
+/** A visit to the site on another connection: once it is answered, all that was sent before it has been parsed. */
 async function roundTrip(target: Target): Promise<void> {
   await exchange(target, request({ line: "GET / HTTP/1.1", headers: [], body: "" }));
 }
 
-/** What the pipeline does with a key that is none: it looks at no body. */
+/** What the pipeline does with an invalid key: it answers without reading the body. */
 function refuseKey(accepted: AcceptedRequest, reply: Reply): void {
   assert.ok(isRefusal(accepted.key));
   refuse(accepted.key, accepted.protocol, reply);
@@ -26,7 +26,7 @@ function refuseKey(accepted: AcceptedRequest, reply: Reply): void {
 
 const QUICK = { headersTimeoutMs: 200, requestTimeoutMs: 200, checkingIntervalMs: 20, lingerMs: 50 };
 
-test("row 20: of three pipelined requests with a bad second, the third is never executed", async (t) => {
+test("row 20: of three pipelined requests with a bad second one, the third is never executed", async (t) => {
   const echo = await startEcho(t);
   const bad = "GET /v1/models HTTP/1.1\r\nbad header\r\n\r\n";
   const responses = await untilClosed(echo.target, Buffer.concat([request({}), Buffer.from(bad), request({})]));
@@ -37,7 +37,7 @@ test("row 20: of three pipelined requests with a bad second, the third is never 
   assert.equal(echo.requests.length, 1);
 });
 
-test("row D6: a request behind a running one waits for its turn", async (t) => {
+test("row D6: a request after a running one waits for its turn", async (t) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   const echo = await startEcho(t, {}, async (accepted, reply) => {
@@ -82,7 +82,7 @@ for (const [name, send] of [
   ["pipelined", (client: RawSocket) => client.send(...Array.from({ length: 6 }, () => request({})))],
   ["one by one", sendOneByOne],
 ] as const) {
-  test(`row D6: the last request that a connection may bring closes it, and nothing behind it is answered: ${name}`, async (t) => {
+  test(`row D6: the last request that a connection may carry closes it, and no later one is answered: ${name}`, async (t) => {
     const echo = await startEcho(t, { limits: { requestsPerSocketMax: 3 } });
     const client = new RawSocket(echo.target);
     await send(client);
@@ -103,7 +103,7 @@ async function sendOneByOne(client: RawSocket): Promise<void> {
   for (let n = 1; n <= 3; n++) await client.send(request({})).responses(n);
 }
 
-test("row 19: 100 Continue is sent when the body is wanted", async (t) => {
+test("row 19: 100 Continue is sent when the handler reads the body", async (t) => {
   const echo = await startEcho(t);
   const bytes = request({
     headers: ["Content-Type: application/json", "Content-Length: 2", "Expect: 100-continue"],
@@ -116,7 +116,7 @@ test("row 19: 100 Continue is sent when the body is wanted", async (t) => {
   assert.equal(causeOf(response?.body ?? ""), "missing_field");
 });
 
-test("row 19: 100 Continue is not sent for a body that nobody wants", async (t) => {
+test("row 19: 100 Continue is not sent for a body that is too large", async (t) => {
   const echo = await startEcho(t);
   const bytes = request({
     headers: ["Content-Type: application/json", "Content-Length: 999999", "Expect: 100-continue"],
@@ -128,7 +128,7 @@ test("row 19: 100 Continue is not sent for a body that nobody wants", async (t) 
   assert.doesNotMatch(client.text, /100 Continue/);
 });
 
-test("row 19: a client that does not wait for 100 Continue is not cut off behind the answer that it gets instead", async (t) => {
+test("row 19: a client that sends its body without waiting for 100 Continue is not cut off after the refusal", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 1_000_000, limits: { lingerMs: 60_000 } }, refuseKey);
   for (const bytes of [1_000, 200_000]) {
     const headers = [JSON_TYPE, `Content-Length: ${bytes}`, "Expect: 100-continue"];
@@ -155,7 +155,7 @@ test("row 21: slow headers are 408 and closed", async (t) => {
   assert.equal(causeOf(response.body), "request_timeout");
 });
 
-test("row 21: a connection that says nothing is closed", async (t) => {
+test("row 21: a connection that sends nothing is closed", async (t) => {
   const echo = await startEcho(t, { limits: QUICK });
   await new RawSocket(echo.target).closed;
 });
@@ -180,7 +180,7 @@ for (const [name, line, key] of [
   ["without a key", "POST /v1/chat/completions HTTP/1.1", undefined],
   ["to an address that does not exist", "POST /v1/nowhere HTTP/1.1", undefined],
 ] as const) {
-  test(`row 21: the rest of a small body ${name}, answered already, is not waited for without end`, async (t) => {
+  test(`row 21: the rest of a small body ${name} is waited for only for a limited time after the answer`, async (t) => {
     const echo = await startEcho(t, { limits: QUICK }, refuseKey);
     const client = new RawSocket(echo.target);
     client.send(request({ line, key, headers: ["Content-Type: application/json", "Content-Length: 10"], body: "{" }));
@@ -192,7 +192,7 @@ for (const [name, line, key] of [
   });
 }
 
-test("a body that nobody wants is drained up to a number of bytes, and its sender then waits", async (t) => {
+test("an unread body is drained up to a number of bytes, after which its sender has to wait", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 1_000, limits: { lingerBytesMax: 100_000, lingerMs: 1_000 } });
   const client = new RawSocket(echo.target).send(
     request({ headers: [JSON_TYPE, "Content-Length: 40000000"], body: "" }),
@@ -204,11 +204,11 @@ test("a body that nobody wants is drained up to a number of bytes, and its sende
   }
   const [response] = await client.responsesUntilClosed();
   assert.equal(response?.status, 413);
-  // The kernels' buffers take some megabytes, too; without a limit a second of loopback takes a hundred times as much.
+  // The kernel's buffers take some megabytes, too; without a limit, a second on loopback takes a hundred times as much.
   assert.ok(client.socket.bytesWritten < 20_000_000, String(client.socket.bytesWritten));
 });
 
-test("a body that nobody wants is drained for a while, so that the answer survives", async (t) => {
+test("an unread body is drained for a while, so that the client receives the answer", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 1_000 });
   const body = Buffer.alloc(3_000_000, 0x20);
   const [response] = await untilClosed(echo.target, request({ body }));
@@ -216,7 +216,7 @@ test("a body that nobody wants is drained for a while, so that the answer surviv
   assert.equal(response.headers.connection, "close");
 });
 
-test("nor does another server's answer, which is passed on in pieces, break off what is still sent", async (t) => {
+test("an answer relayed in pieces does not cut off a body that is still being sent, either", async (t) => {
   const limits = { lingerMs: 60_000, lingerBytesMax: 16_000_000 };
   const echo = await startEcho(t, { bodyBytesMax: 10_000_000, limits }, (_, reply) => {
     reply.openRelayed(200, ["content-type", "text/plain"]);
@@ -232,7 +232,7 @@ test("nor does another server's answer, which is passed on in pieces, break off 
   assert.deepEqual(broken, []);
 });
 
-test("promise 12: a lame duck still serves and closes behind each answer", async (t) => {
+test("promise 12: a lame duck still serves, and closes each connection after its answer", async (t) => {
   const echo = await startEcho(t);
   const client = new RawSocket(echo.target).send(request({}));
   const [before] = await client.responses(1);
@@ -242,7 +242,7 @@ test("promise 12: a lame duck still serves and closes behind each answer", async
   assert.deepEqual([after?.status, after?.headers.connection], [200, "close"]);
 });
 
-test("close waits for the answer that is still owed", async (t) => {
+test("close waits for a pending answer", async (t) => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   const echo = await startEcho(t, {}, async (accepted, reply) => {
@@ -260,7 +260,7 @@ test("close waits for the answer that is still owed", async (t) => {
   assert.equal(echo.listener.openConnections, 0);
 });
 
-test("row D8: a connection above the limit is told so", async (t) => {
+test("row D8: a connection above the limit gets a 503", async (t) => {
   const echo = await startEcho(t, { limits: { connectionsMax: 1, lingerMs: 50 } });
   const first = new RawSocket(echo.target).send(request({}));
   await first.responses(1);
@@ -270,7 +270,7 @@ test("row D8: a connection above the limit is told so", async (t) => {
   assert.equal(causeOf(response.body), "overloaded");
 });
 
-test("a reset in the middle of a body harms nobody", async (t) => {
+test("a reset in the middle of a body affects no other connection", async (t) => {
   const echo = await startEcho(t);
   const client = new RawSocket(echo.target).send(request({ headers: ["Content-Length: 10"], body: "{" }));
   await once(client.socket, "connect");
@@ -280,7 +280,7 @@ test("a reset in the middle of a body harms nobody", async (t) => {
   assert.deepEqual(echo.crashes, []);
 });
 
-test("row 9: a reset behind CONNECT harms nobody", async (t) => {
+test("row 9: a reset after CONNECT affects no other connection", async (t) => {
   const echo = await startEcho(t);
   const client = new RawSocket(echo.target).send("CONNECT evil:80 HTTP/1.1\r\nHost: evil:80\r\n\r\n");
   await client.until((text) => text.includes("\r\n\r\n"));
@@ -289,7 +289,7 @@ test("row 9: a reset behind CONNECT harms nobody", async (t) => {
   assert.equal(response?.status, 200);
 });
 
-test("row 9: CONNECT behind a running request is not answered in its place", async (t) => {
+test("row 9: CONNECT after a running request does not get that request's answer", async (t) => {
   const { promise: gone, resolve: left } = Promise.withResolvers<void>();
   const echo = await startEcho(t, {}, async (_accepted, reply) => {
     reply.onGone(left);
@@ -301,7 +301,7 @@ test("row 9: CONNECT behind a running request is not answered in its place", asy
   assert.deepEqual(await client.responsesUntilClosed(), []);
 });
 
-test("under pressure answers close their connections, and at its height new ones are told so", async (t) => {
+test("under pressure answers close their connections, and at full pressure new connections get a 503", async (t) => {
   const connectionGuard = { pressure: 0.9, refusals: 0 };
   const echo = await startEcho(t, {
     limits: { lingerMs: 50 },

@@ -1,9 +1,9 @@
-/** docs/failure-model.md row D8, from numbers alone. */
+/** docs/failure-model.md row D8, computed from numbers alone. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { sharesOf } from "../../../src/accept/descriptors.ts";
 
-test("row D8: connections have half of the descriptors, and enough is left for everything else", () => {
+test("row D8: connections get half of the descriptors, and enough are left for everything else", () => {
   for (const limit of [256, 1_024, 65_536]) {
     const { connectionsMax, overflowMax, upstreamMax } = sharesOf(limit);
     assert.ok(connectionsMax < limit / 2);

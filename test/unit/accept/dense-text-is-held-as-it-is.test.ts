@@ -20,13 +20,13 @@ function textOf(body: Buffer): { readonly textBytes: number; readonly textTokens
   return read.envelope;
 }
 
-/** Tokens for each byte of text. */
+/** Tokens per byte of text. */
 function densityOf(body: Buffer): number {
   const { textBytes, textTokens } = textOf(body);
   return textTokens / textBytes;
 }
 
-test("text of a token a byte is seen, and prose and code are left alone", () => {
+test("text with one token per byte is recognized, and prose and code are not mistaken for it", () => {
   for (let i = 0; i < 50; i++) {
     assert.ok(densityOf(bodyOf(LIST)) > 0.75);
     assert.ok(densityOf(bodyOf(PROSE)) < 0.35);
@@ -34,23 +34,23 @@ test("text of a token a byte is seen, and prose and code are left alone", () => 
   }
 });
 
-test("a list of numbers, and names of members, are text as well", () => {
+test("a list of numbers and the names of members count as text, too", () => {
   const tool = { type: "function", function: { name: "f", parameters: { enum: Array(20_000).fill(1) } } };
   const body = (more: object) => Buffer.from(jsonOf("hi").replace(/}$/, `,${JSON.stringify(more).slice(1)}`));
   const listed = densityOf(body({ tools: [tool] }));
   assert.ok(listed > 0.75, `${listed}`);
   const named = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`${i % 10},`.repeat(5) + i, ""]));
-  // 0.44 of a token a byte; a sample of it is within 0.04 of that in thousands of draws.
+  // The true density is 0.44 tokens per byte; a sample was within 0.04 of that in thousands of draws.
   const seen = densityOf(body({ metadata: named }));
   assert.ok(seen > 0.36, `${seen}`);
 });
 
-test("rare scripts have a token for each byte", () => {
+test("rare scripts count one token per byte", () => {
   const mongolian = String.fromCodePoint(...Array.from({ length: 4_000 }, (_, i) => 0x1820 + (i % 80)));
   assert.ok(densityOf(bodyOf(mongolian)) > 0.9);
 });
 
-test("wide characters weigh the same as themselves and as escapes", () => {
+test("wide characters count the same, written as they are or as escapes", () => {
   const chinese = bodyOf("这是一个很长的中文文本。".repeat(3_000));
   const escaped = chinese.toString().replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const [plain, twice] = [textOf(chinese).textTokens, textOf(Buffer.from(escaped)).textTokens];
@@ -62,7 +62,7 @@ const base64 = (seed: number) => Buffer.alloc(90_000, seed).toString("base64");
 const image = (seed: number) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${base64(seed)}` } });
 const text = (part: string) => ({ type: "text", text: part });
 
-test("media is no text, wherever it stands and however it is written", () => {
+test("media does not count as text, wherever it is and however its slashes are written", () => {
   const around = (part: string) => jsonOf([image(1), text(part), image(1), image(2)]);
   const slashes = (json: string) => json.replaceAll("/", "\\/");
   for (let i = 0; i < 20; i++) {
@@ -73,7 +73,7 @@ test("media is no text, wherever it stands and however it is written", () => {
   }
 });
 
-test("text that is the same as media is text", () => {
+test("text that equals media counts as text", () => {
   const { url } = image(7).image_url;
   const once = textOf(bodyOf([image(7), text("hi")]));
   const copied = textOf(bodyOf([image(7), text(url)]));
@@ -81,27 +81,27 @@ test("text that is the same as media is text", () => {
   assert.ok(copied.textTokens > url.length / 8, `${copied.textTokens}`);
 });
 
-test("media that is named twice over is left out of the text once", () => {
+test("media that two members name is subtracted from the text once", () => {
   const file = { type: "input_file", file_data: base64(9), source: { type: "base64", data: base64(8) } };
   const { textBytes } = textOf(bodyOf([{ type: "file", file }, text(LIST)]));
   assert.ok(textBytes > LIST.length && textBytes < LIST.length + 500, `${textBytes}`);
 });
 
-test("what is looked at differs from time to time", () => {
-  // Prose where a fixed choice would look, at the start of each 64th, and a list everywhere else.
+test("samples are taken at random positions", () => {
+  // Prose at the start of each 64th, where fixed samples would be taken, and a list everywhere else.
   const piece = `${PROSE.slice(0, 300)}${"1,".repeat(1_850)}`;
   const found = Array.from({ length: 101 }, () => densityOf(bodyOf(piece.repeat(64)))).toSorted((a, b) => a - b);
   assert.ok((found[5] as number) > 0.6, `${found[5]}`);
   assert.notEqual(found[0], found[100]);
 });
 
-test("a body in too many pieces is a token a byte", () => {
+test("a body with too many pieces of text counts one token per byte", () => {
   const list = { type: "function", function: { name: "f", parameters: { enum: Array(50_001).fill("a") } } };
   const body = Buffer.from(jsonOf(PROSE).replace(/}$/, `,"tools":${JSON.stringify([list])}}`));
   assert.equal(densityOf(body), 1);
 });
 
-test("a short text is not looked at", () => {
+test("a short text is not sampled", () => {
   assert.equal(textOf(bodyOf("1,".repeat(1_900))).textTokens, 0);
 });
 

@@ -1,5 +1,5 @@
 /**
- * A listener whose pipeline only repeats what accept made of the request: key, body, envelope, in the order in which
+ * A listener whose pipeline only repeats what accept read from the request: key, body, envelope, in the order in which
  * faults are answered.
  */
 import { randomBytes } from "node:crypto";
@@ -19,7 +19,7 @@ import { newRequestId } from "../../../src/values/request-id.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import type { Target } from "../../rig/raw-socket.ts";
 
-/** A key of the written form with a true checksum. */
+/** A well-formed key with a correct checksum. */
 export const KEY = newKey(newAccountTag(randomBytes), randomBytes).text;
 export const OTHER_KEY = newKey(newAccountTag(randomBytes), randomBytes).text;
 
@@ -71,7 +71,7 @@ export async function startEcho(
   return { target, listener, requests, crashes };
 }
 
-/** What the pipeline does, as far as accept is concerned: key first, then the body. */
+/** Does what the pipeline does with accept: reads the key first, then the body. */
 export async function echo(request: AcceptedRequest, reply: Reply): Promise<void> {
   const body = await request.readBody();
   if (isRefusal(request.key)) return refuse(request.key, request.protocol, reply);

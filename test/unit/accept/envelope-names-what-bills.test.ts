@@ -26,7 +26,7 @@ function fault(protocol: Protocol, body: object | string): string {
   return found.facts.param === undefined ? found.cause : `${found.cause} ${found.facts.param}`;
 }
 
-/** Row, protocol, body, refusal. */
+/** Case, protocol, body, refusal. */
 const REFUSED: readonly (readonly [string, Protocol, object | string, string])[] = [
   ["promise 14", "responses", { model: "m", input: [{ ID: "rs_1" }] }, "unsupported_parameter input[].ID"],
   ["promise 14", "responses", { model: "m", input: [{ "i-d": "rs_1" }] }, "unsupported_parameter input[].i-d"],
@@ -122,7 +122,7 @@ for (const [name, protocol, body, expected] of REFUSED) {
   });
 }
 
-test("JSON that is no object is not called invalid JSON: an object is asked for", () => {
+test("valid JSON that is not an object is refused with a message that asks for an object", () => {
   for (const body of ["[]", "null", '"text"', "1"]) {
     const { message } = answerOf(read("chat", body) as Refusal);
     assert.match(message, /JSON object/);
@@ -131,15 +131,15 @@ test("JSON that is no object is not called invalid JSON: an object is asked for"
 });
 
 for (const hidden of ["type", "source", "data"]) {
-  test(`"${hidden}" is not hidden by V8's memory of names with a backslash (nodejs/node#63785)`, () => {
+  test(`"${hidden}" is not hidden by V8's cache of escaped names (nodejs/node#63785)`, () => {
     const escaped = `\\u00${hidden.charCodeAt(0).toString(16)}${hidden.slice(1)}`;
     const mistaken = escaped.slice(0, hidden.length);
-    // A text that anybody may have sent before. From then on V8 gives the first name for the second one.
+    // Any client may have sent this text before. From then on V8 returns the first name instead of the second one.
     JSON.parse(`{"before ${hidden}":0,${JSON.stringify(mistaken)}:0}`);
     const block = `{"before ${hidden}":0,"${escaped}":"document"}`;
     const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[${block}]}]}`;
     const found = read("messages", body);
-    // A V8 that reads it right passes the name; one that does not must not pass the body.
+    // A V8 without the bug may accept the name; with the bug the body must be refused.
     const readRight = !isRefusal(found) && JSON.stringify(found.json).includes(`"${hidden}":"document"`);
     assert.ok(readRight || fault("messages", body) === `unsupported_parameter content[].${mistaken}`);
   });
@@ -151,7 +151,7 @@ test("row 46: 50,000 integer-like names are read in bounded time", () => {
   assert.ok(!isRefusal(found));
 });
 
-test("row 48: names of prototypes are data", () => {
+test("row 48: names like __proto__ are plain data", () => {
   const found = read(
     "chat",
     '{"model":"m","messages":[],"__proto__":{"stream":true},"constructor":{"prototype":{"n":5}}}',
@@ -161,7 +161,7 @@ test("row 48: names of prototypes are data", () => {
   assert.equal(({} as { stream?: boolean }).stream, undefined);
 });
 
-test("row 56: routing fields of other gateways mean nothing", () => {
+test("row 56: routing fields of other gateways have no effect", () => {
   const foreign = {
     api_base: "http://evil",
     base_url: "http://evil",
@@ -176,7 +176,7 @@ test("row 56: routing fields of other gateways mean nothing", () => {
   assert.deepEqual(found.surplus, Object.keys(foreign));
 });
 
-test("row 49: the limit is the first that is present, and messages may warm a cache with 0", () => {
+test("row 49: the first limit present counts, and messages may set 0 to warm a cache", () => {
   assert.deepEqual(envelope("chat", { max_tokens: 5, max_completion_tokens: 7 }).limit, {
     field: "max_completion_tokens",
     value: 7,
@@ -190,7 +190,7 @@ test("row 49: the limit is the first that is present, and messages may warm a ca
   assert.deepEqual(envelope("responses", { max_output_tokens: 16 }).limit, { field: "max_output_tokens", value: 16 });
 });
 
-test("null is absent, and usage and choices belong to chat", () => {
+test("null counts as absent, and include_usage and n apply to chat only", () => {
   const plain = envelope("chat", { stream: null, n: null, service_tier: null });
   assert.deepEqual([plain.stream, plain.choices, plain.serviceTier, plain.includeUsage], [false, 1, undefined, false]);
   const asked = envelope("chat", { stream: true, n: 3, stream_options: { include_usage: true } });
@@ -201,7 +201,7 @@ test("null is absent, and usage and choices belong to chat", () => {
 const kinds = ({ media }: { media: readonly { kind: string }[] }) =>
   ["image", "file"].map((kind) => media.filter((piece) => piece.kind === kind).length);
 
-test("media counts by the piece, and its base64 is no text", () => {
+test("media is counted by the piece, and its base64 is not text", () => {
   const data = "A".repeat(10_000);
   const url = `data:image/png;base64,${data}`;
   const chat = envelope("chat", {
@@ -256,7 +256,7 @@ test("media counts by the piece, and its base64 is no text", () => {
   assert.ok(responses.textBytes < 1_000);
 });
 
-test("what a client predicts is told apart, as what is rejected of it is billed as output", () => {
+test("a prediction is reported separately, because its rejected tokens are billed as output", () => {
   const prediction = { type: "content", content: [{ type: "text", text: "é".repeat(1_000) }] };
   const { predictedBytes = 0, textBytes } = envelope("chat", { prediction });
   assert.ok(predictedBytes > 2_000 && predictedBytes < 2_100, `${predictedBytes}`);
@@ -264,7 +264,7 @@ test("what a client predicts is told apart, as what is rejected of it is billed 
   assert.equal(envelope("chat", { prediction: null }).predictedBytes, 0);
 });
 
-test("text that pretends to be media stays text", () => {
+test("text in the form of a media URL counts as text", () => {
   const text = "these are words ".repeat(1_000);
   const image = envelope("chat", {
     messages: [{ content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${text}` } }] }],
@@ -272,7 +272,7 @@ test("text that pretends to be media stays text", () => {
   assert.ok(image.textBytes > text.length);
 });
 
-test("row 59: 20 MB of base64 are looked at in linear time", () => {
+test("row 59: 20 MB of base64 are scanned in linear time", () => {
   const found = envelope("chat", {
     messages: [
       { content: [{ type: "image_url", image_url: { url: `data:image/png;base64,${"A".repeat(20_000_000)}!` } }] },
@@ -281,7 +281,7 @@ test("row 59: 20 MB of base64 are looked at in linear time", () => {
   assert.ok(found.textBytes > 20_000_000);
 });
 
-test("promise 14: tiers, speed and hosted tools are named; the client's own tools are not", () => {
+test("promise 14: tiers, speed and hosted tools are reported; the client's own tools are not", () => {
   for (const tier of ["auto", "default", "standard_only"])
     assert.equal(envelope("chat", { service_tier: tier }).serviceTier, undefined);
   assert.equal(envelope("chat", { service_tier: "priority" }).serviceTier, "priority");
@@ -314,7 +314,7 @@ test("promise 14: tiers, speed and hosted tools are named; the client's own tool
   );
 });
 
-test("promise 14: the tools that a client runs are listed; every other type is somebody's to bill", () => {
+test("promise 14: tools that the client runs are known by type; every other type counts as a hosted tool", () => {
   const chat = ["web_search", "browser_search", "builtin_function", "google_search", "retrieval", "mcp"];
   assert.deepEqual(envelope("chat", { tools: chat.map((type) => ({ type })) }).hostedTools, chat);
   const own = [
@@ -327,11 +327,11 @@ test("promise 14: the tools that a client runs are listed; every other type is s
   assert.deepEqual(envelope("chat", { tool_choice: { type: "web_search" } }).hostedTools, ["web_search"]);
   const allowed = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [{ type: "file_search" }] } };
   assert.deepEqual(envelope("chat", { tool_choice: allowed }).hostedTools, ["file_search"]);
-  // Some servers take tools from a message.
+  // Some servers read tools from a message.
   assert.deepEqual(envelope("chat", { messages: [{ role: "system", tools: [{ type: "search" }] }] }).hostedTools, [
     "search",
   ]);
-  // Another model, at its own price.
+  // Runs another model, at its own price.
   const advisor = { type: "advisor_20260301", name: "advisor", model: "dear-1" };
   assert.deepEqual(envelope("messages", { tools: [advisor] }).hostedTools, ["advisor_20260301"]);
   const added = {
@@ -362,7 +362,7 @@ test("promise 14: the tools that a client runs are listed; every other type is s
   assert.deepEqual(envelope("responses", { input: found }).hostedTools, ["mcp"]);
 });
 
-test("promise 14: a search among tools is the client's own only where the request says that the client runs it", () => {
+test("promise 14: a tool search counts as the client's own only if the request says that the client executes it", () => {
   const hosted = (execution?: unknown) =>
     envelope("responses", { tools: [{ type: "tool_search", execution }] }).hostedTools;
   assert.deepEqual(hosted("client"), []);
@@ -371,7 +371,7 @@ test("promise 14: a search among tools is the client's own only where the reques
   }
 });
 
-test("promise 14: what changes the price is one tier, and the member that asks for it is named", () => {
+test("promise 14: all that changes the price becomes one tier, with the member that asks for it", () => {
   const tier = (protocol: Protocol, more: object) => {
     const { serviceTier, tierParam } = envelope(protocol, more);
     return [serviceTier, tierParam];
@@ -389,7 +389,7 @@ test("promise 14: what changes the price is one tier, and the member that asks f
   assert.equal(fault("messages", { ...MESSAGES, inference_geo: 1 }), "wrong_type inference_geo");
 });
 
-test("promise 14: members that buy something else are named, those that say no are not", () => {
+test("promise 14: members that buy something are reported, unless their value switches them off", () => {
   const options = (more: object) => envelope("chat", more).options;
   const bought = {
     models: ["o1-pro"],
@@ -418,7 +418,7 @@ test("promise 14: members that buy something else are named, those that say no a
     assert.equal(asked(on), true, JSON.stringify(on));
 });
 
-test("tools of the client's own are functions, and not what they are kept in", () => {
+test("functions are tools of the client's own, and the namespaces that contain them are not", () => {
   const own = (tools: object[]) => envelope("responses", { tools }).hasOwnTools;
   const space = (tools: object[]) => [{ type: "namespace", name: "n", tools }];
   const [hosted, mine] = [{ type: "web_search" }, { type: "function", name: "f" }];
@@ -426,7 +426,7 @@ test("tools of the client's own are functions, and not what they are kept in", (
   assert.deepEqual([own([mine]), own(space([hosted, mine]))], [true, true]);
 });
 
-test("a conversation that the upstream may shorten is read twice", () => {
+test("a conversation that the upstream may compact is marked as such", () => {
   const managed = (edits: object[]) => envelope("messages", { context_management: { edits } }).compacts;
   assert.equal(managed([{ type: "clear_thinking_20251015", keep: "all" }]), false);
   assert.equal(managed([{ type: "clear_tool_uses_20250919" }, { type: "compact_20260112" }]), true);

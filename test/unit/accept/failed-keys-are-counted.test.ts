@@ -3,13 +3,13 @@ import test from "node:test";
 import { FailedKeys } from "../../../src/accept/failed-keys.ts";
 import type { Clock } from "../../../src/values/time.ts";
 
-/** A clock that stands still until it is moved. */
+/** A clock that stays where it is set. */
 function standingClock(): Clock & { nowMs: number } {
   const clock = { nowMs: 0, monotonicMs: () => clock.nowMs, wallMs: () => clock.nowMs, after: () => () => {} };
   return clock;
 }
 
-test("row 30: after 20 failures in a minute an address is told to wait, until the minute is over", () => {
+test("row 30: after 20 failures in a minute an address has to wait until the minute is over", () => {
   const clock = standingClock();
   const failed = new FailedKeys(clock);
   for (let i = 0; i < 20; i += 1) assert.equal(failed.failed("1.1.1.1"), undefined);
@@ -20,7 +20,7 @@ test("row 30: after 20 failures in a minute an address is told to wait, until th
   assert.equal(failed.failed("1.1.1.1"), undefined);
 });
 
-test("row 30: to ask how long an address has to wait is no failure, and there is no wait behind its minute", () => {
+test("row 30: asking for the wait counts as no failure, and there is no wait after the minute", () => {
   const clock = standingClock();
   const failed = new FailedKeys(clock);
   for (let i = 0; i < 20; i += 1) failed.failed("1.1.1.1");
@@ -37,14 +37,14 @@ test("row 30: to ask how long an address has to wait is no failure, and there is
   assert.equal(failed.size, 1, "who only asked is not remembered");
 });
 
-test("row 30: no trustworthy address, no limit", () => {
+test("row 30: without a trustworthy address there is no limit", () => {
   const failed = new FailedKeys(standingClock());
   for (let i = 0; i < 100; i += 1) assert.equal(failed.failed(undefined), undefined);
   assert.equal(failed.mayLookUp(undefined), true);
   assert.equal(failed.size, 0);
 });
 
-test("row 30: an address over its limit looks up at most 50 keys a second, others as many as they like", () => {
+test("row 30: an address above its limit may look up at most 50 keys a second; below it there is no limit", () => {
   const clock = standingClock();
   const failed = new FailedKeys(clock);
   for (let i = 0; i < 21; i += 1) failed.failed("1.1.1.1");
@@ -56,7 +56,7 @@ test("row 30: an address over its limit looks up at most 50 keys a second, other
   assert.equal(allowed(), 80);
 });
 
-test("a flood of addresses pushes out the ones seen least recently", () => {
+test("a flood of addresses evicts those seen least recently", () => {
   const failed = new FailedKeys(standingClock(), { failuresPerMinute: 1, lookUpsPerSecond: 50, addressesMax: 10 });
   for (let i = 0; i < 1_000; i += 1) {
     failed.failed(`1.1.${i >> 8}.${i & 255}`);

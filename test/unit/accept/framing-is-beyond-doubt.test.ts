@@ -1,6 +1,5 @@
 /**
- * docs/failure-model.md rows 1 to 16, 22 to 25 and D7: what is not beyond doubt HTTP is refused, and its connection
- * closed.
+ * docs/failure-model.md rows 1 to 16, 22 to 25 and D7: ambiguous or invalid HTTP is refused, and its connection closed.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -18,7 +17,7 @@ function head(...lines: readonly string[]): string {
 
 const full = (...lines: readonly string[]) => head(LINE, HOST, AUTH, JSON_TYPE, ...lines);
 
-/** Row, input, statuses that count; in each case the connection closes and the pipeline sees no request. */
+/** Case, input, accepted statuses; in each case the connection closes and the pipeline sees no request. */
 const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
   [
     "row 1: content-length before transfer-encoding",
@@ -76,7 +75,7 @@ const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
   ["row 16: a target of 9 KB", head(`GET /${"x".repeat(9_000)} HTTP/1.1`, HOST), [414]],
   ["row 19: an unknown expectation", `${full("Expect: x", "Content-Length: 2")}{}`, [417]],
   ["row 19: two expectations", `${full("Expect: 100-continue", "Expect: 100-continue", "Content-Length: 2")}{}`, [400]],
-  ["row 23: a tab behind a header's name", head("GET /v1/models HTTP/1.1", HOST, `X-Api-Key\t: ${KEY}`), [400]],
+  ["row 23: a tab after a header's name", head("GET /v1/models HTTP/1.1", HOST, `X-Api-Key\t: ${KEY}`), [400]],
   [
     "row 53: two content-encodings, of which the first changes nothing",
     `${full("Content-Encoding: identity", "Content-Encoding: gzip", "Content-Length: 2")}{}`,
@@ -110,9 +109,9 @@ const BAD_CHUNKS = {
   "hexadecimal prefix": "0x2\r\n{}\r\n0\r\n\r\n",
   "negative size": "-2\r\n{}\r\n0\r\n\r\n",
   "size above 2^64": "10000000000000002\r\n{}\r\n0\r\n\r\n",
-  "space behind the size": "2 \r\n{}\r\n0\r\n\r\n",
+  "space after the size": "2 \r\n{}\r\n0\r\n\r\n",
   "bare LF": "2\n{}\n0\n\n",
-  "no CRLF behind the data": "2\r\n{}0\r\n\r\n",
+  "no CRLF after the data": "2\r\n{}0\r\n\r\n",
 };
 
 for (const [name, chunks] of Object.entries(BAD_CHUNKS)) {
@@ -145,7 +144,7 @@ test("row 13: a content-length in the trailers is 400", async (t) => {
   );
 });
 
-test("row 13: a key in the trailers is no key", async (t) => {
+test("row 13: a key in the trailers is ignored", async (t) => {
   const echo = await startEcho(t);
   const size = Buffer.byteLength(CHAT_BODY).toString(16);
   const bytes =
@@ -156,7 +155,7 @@ test("row 13: a key in the trailers is no key", async (t) => {
   assert.equal(causeOf(response?.body ?? ""), "missing_key");
 });
 
-test("row 14: a request behind connection: close is never parsed", async (t) => {
+test("row 14: a request after connection: close is never parsed", async (t) => {
   const echo = await startEcho(t);
   const first = request({ headers: [JSON_TYPE, `Content-Length: ${CHAT_BODY.length}`, "Connection: close"] });
   const responses = await untilClosed(echo.target, Buffer.concat([first, request({})]));
@@ -167,7 +166,7 @@ test("row 14: a request behind connection: close is never parsed", async (t) => 
   assert.equal(echo.requests.length, 1);
 });
 
-test("row 22: header names of prototypes are plain headers", async (t) => {
+test("row 22: headers named like __proto__ are plain headers", async (t) => {
   const echo = await startEcho(t);
   const own = [JSON_TYPE, `Content-Length: ${CHAT_BODY.length}`, "__proto__: x", "constructor: x"];
   const [response] = await exchange(echo.target, request({ headers: own }));
@@ -177,7 +176,7 @@ test("row 22: header names of prototypes are plain headers", async (t) => {
   assert.equal(echo.requests[0]?.headers.get("toString"), undefined);
 });
 
-test("row 24: Connection: x-api-key does not take the key away", async (t) => {
+test("row 24: Connection: x-api-key does not remove the key", async (t) => {
   const echo = await startEcho(t);
   const own = [JSON_TYPE, `Content-Length: ${CHAT_BODY.length}`, "Connection: x-api-key", `x-api-key: ${KEY}`];
   const [response] = await exchange(echo.target, request({ key: undefined, headers: own }));
@@ -185,7 +184,7 @@ test("row 24: Connection: x-api-key does not take the key away", async (t) => {
   assert.equal(echo.requests[0]?.headers.has("x-api-key"), false);
 });
 
-test("a request cut into single bytes is read like a whole one", async (t) => {
+test("a request that arrives byte by byte is read like any other", async (t) => {
   const echo = await startEcho(t);
   const client = new RawSocket(echo.target);
   for (const byte of request({})) client.send(Uint8Array.of(byte));

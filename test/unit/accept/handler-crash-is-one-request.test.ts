@@ -15,7 +15,7 @@ test("row 78: an exception is 500 with the request id and without a stack", asyn
   assert.equal(echo.crashes.length, 1);
 });
 
-test("row 78: a rejected promise in the middle of a stream cuts that stream alone", async (t) => {
+test("row 78: a promise rejected in the middle of a stream cuts only that stream", async (t) => {
   let calls = 0;
   const echo = await startEcho(t, {}, async (accepted, reply) => {
     calls += 1;
@@ -31,7 +31,7 @@ test("row 78: a rejected promise in the middle of a stream cuts that stream alon
   assert.equal(echo.crashes.length, 1);
 });
 
-test("a second head is a defect and never reaches the client", async (t) => {
+test("a second answer to one request is a defect and never reaches the client", async (t) => {
   const echo = await startEcho(t, {}, (_accepted, reply) => {
     reply.whole(200, {}, Buffer.from("one"));
     reply.whole(200, {}, Buffer.from("two"));
@@ -41,7 +41,7 @@ test("a second head is a defect and never reaches the client", async (t) => {
   assert.equal(echo.crashes.length, 1);
 });
 
-test("a handler that forgets to answer is a defect, not a hanging client", async (t) => {
+test("a handler that does not answer is a defect: the client gets a 500 and does not hang", async (t) => {
   const echo = await startEcho(t, {}, async () => {});
   const [response] = await exchange(echo.target, request({}));
   assert.equal(response?.status, 500);

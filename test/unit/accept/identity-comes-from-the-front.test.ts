@@ -8,7 +8,7 @@ import { CHAT_BODY, request, startEcho } from "./echo.ts";
 
 const BASE = ["Content-Type: application/json", `Content-Length: ${CHAT_BODY.length}`];
 
-/** What the client may claim, whom we trust, and whom we believe. */
+/** The headers that the client sends, the trusted proxies, and the resulting address. */
 const CASES: readonly (readonly [readonly string[], readonly string[], string | undefined])[] = [
   [[], [], "127.0.0.1"],
   [["X-Forwarded-For: 6.6.6.6", "Forwarded: for=6.6.6.6", "X-Real-IP: 6.6.6.6"], [], "127.0.0.1"],
@@ -29,7 +29,9 @@ for (const [claims, trustProxy, expected] of CASES) {
   });
 }
 
-/** Who sends X-Forwarded-For, who is in `trust_proxy`, and whom the operator is told to name there. */
+/**
+ * The peer that sends X-Forwarded-For, the value of `trust_proxy`, and the entry that the operator is advised to add.
+ */
 const UNNAMED: readonly (readonly [string | undefined, readonly string[], string | undefined])[] = [
   ["127.0.0.1", [], "127.0.0.1"],
   ["::ffff:10.1.2.3", ["127.0.0.1/32"], "10.1.2.3"],
@@ -40,29 +42,29 @@ const UNNAMED: readonly (readonly [string | undefined, readonly string[], string
   [undefined, ["127.0.0.1/32"], "unix"],
   ["127.0.0.1", ["127.0.0.0/8"], undefined],
   [undefined, ["unix"], undefined],
-  // A stranger may claim what he likes.
+  // A client from a public address may send any X-Forwarded-For.
   ["203.0.113.9", [], undefined],
   ["172.32.0.1", [], undefined],
 ];
 
 for (const [remoteAddress, trustProxy, named] of UNNAMED) {
-  test(`a front at ${remoteAddress ?? "a unix socket"} with ${trustProxy.join(" ") || "nothing"} trusted: ${named ?? "nothing"} is told of, once`, () => {
-    const told: string[] = [];
-    const addressOf = clientAddress(trustProxy, (peer) => told.push(peer));
+  test(`a front at ${remoteAddress ?? "a unix socket"} with ${trustProxy.join(" ") || "nothing"} trusted: ${named ?? "nothing"} is reported, once`, () => {
+    const reported: string[] = [];
+    const addressOf = clientAddress(trustProxy, (peer) => reported.push(peer));
     const socket = { remoteAddress } as Socket;
     addressOf(socket, new RequestHeaders(["Host", "x"]));
-    assert.deepEqual(told, []);
+    assert.deepEqual(reported, []);
     for (let i = 0; i < 3; i++) addressOf(socket, new RequestHeaders(["X-Forwarded-For", "9.9.9.9"]));
-    assert.deepEqual(told, named === undefined ? [] : [named]);
+    assert.deepEqual(reported, named === undefined ? [] : [named]);
   });
 }
 
-test("a connection that is closed already, and has no address any more, is not taken for a front at a unix socket", () => {
-  const told: string[] = [];
-  const addressOf = clientAddress(["127.0.0.1/32"], (peer) => told.push(peer));
+test("a closed connection, which has no address any more, is not mistaken for a front at a unix socket", () => {
+  const reported: string[] = [];
+  const addressOf = clientAddress(["127.0.0.1/32"], (peer) => reported.push(peer));
   const socket = { remoteAddress: undefined, destroyed: true } as Socket;
   assert.equal(addressOf(socket, new RequestHeaders(["X-Forwarded-For", "9.9.9.9"])), undefined);
-  assert.deepEqual(told, []);
+  assert.deepEqual(reported, []);
 });
 
 test("row 74: only a well-formed traceparent is kept", async (t) => {

@@ -9,7 +9,7 @@ import { CHAT_BODY, causeOf, KEY, OTHER_KEY, request, startEcho } from "./echo.t
 const BASE = ["Content-Type: application/json", `Content-Length: ${CHAT_BODY.length}`];
 const wrongEnd = KEY.slice(0, -1) + (KEY.endsWith("0") ? "1" : "0");
 
-/** Row and case, headers, and the cause of the 401; undefined: accepted. */
+/** Case, headers, and the cause of the 401; undefined: accepted. */
 const CASES: readonly (readonly [string, readonly string[], string | undefined])[] = [
   ["row 26: no key", [], "missing_key"],
   ["row 26: Basic", ["Authorization: Basic c2stYTpi"], "missing_key"],
@@ -61,7 +61,7 @@ for (const [name, headers, cause] of CASES) {
   });
 }
 
-test("row 28: a key in the query is no key", async (t) => {
+test("row 28: a key in the query is ignored", async (t) => {
   const echo = await startEcho(t);
   const line = `POST /v1/chat/completions?api_key=${KEY} HTTP/1.1`;
   const [response] = await exchange(echo.target, request({ line, key: undefined }));
@@ -75,11 +75,11 @@ test("row 32: a key of 1 MB never reaches the pipeline", async (t) => {
   assert.equal(echo.requests.length, 0);
 });
 
-test("row 30: a key with a wrong checksum is noise", () => {
+test("row 30: a key with a wrong checksum is read as noise", () => {
   assert.equal(keyOf(new RequestHeaders(["x-api-key", wrongEnd])), "noise");
 });
 
-test("row 26: blanks around the value are not part of it (RFC 9110 section 5.5)", async (t) => {
+test("row 26: whitespace around the value is not part of it (RFC 9110 section 5.5)", async (t) => {
   const echo = await startEcho(t);
   const [response] = await exchange(
     echo.target,
@@ -88,7 +88,7 @@ test("row 26: blanks around the value are not part of it (RFC 9110 section 5.5)"
   assert.equal(response?.status, 200);
 });
 
-test("what leaves accept holds no text of the key", async (t) => {
+test("a request leaves accept without the text of its key", async (t) => {
   const echo = await startEcho(t);
   await exchange(echo.target, request({ headers: [...BASE, `x-api-key: ${KEY}`] }));
   const [seen] = echo.requests;
@@ -97,7 +97,7 @@ test("what leaves accept holds no text of the key", async (t) => {
   assert.ok(!text.includes(KEY.slice(13, 45)));
 });
 
-test("what leaves accept has none of the headers that prove who somebody is, read as a key or not", async (t) => {
+test("a request leaves accept without any header that carries credentials, whether or not the key was read from it", async (t) => {
   const echo = await startEcho(t);
   const names = ["Authorization", "X-Api-Key", "Proxy-Authorization", "Cookie"];
   const proofs = names.map((name) => `${name}: Bearer of-${name}`);

@@ -1,4 +1,4 @@
-/** What an image or a file can cost at most, from its bytes and its header; neither is believed against the other. */
+/** The highest possible cost of an image or a file, from its bytes and its header; neither is trusted alone. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { deflateRawSync, deflateSync } from "node:zlib";
@@ -37,7 +37,7 @@ function png(width: number, height: number, bytes = 60): Buffer {
   return head;
 }
 
-/** Segments before the frame header: an application segment that holds a preview of its own. */
+/** Segments before the frame header: application segments that contain a preview. */
 function jpeg(width: number, height: number, segmentBytes: number, bytes = segmentBytes + 1_000): Buffer {
   const data = Buffer.alloc(bytes);
   let at = data.writeUInt16BE(0xffd8, 0);
@@ -45,7 +45,7 @@ function jpeg(width: number, height: number, segmentBytes: number, bytes = segme
     const length = Math.min(left, 60_000);
     data.writeUInt16BE(0xffe1, at);
     data.writeUInt16BE(length + 2, at + 2);
-    // The preview's own frame header, which must not be taken for the image's.
+    // The preview's frame header, which must not be mistaken for the image's.
     if (length > 30) jpegFrame(data, at + 10, 8, 8);
     at += length + 4;
     if (at + 20 > data.length) break;
@@ -67,7 +67,7 @@ function gif(screen: readonly [number, number], frame: readonly [number, number]
   data.write("GIF89a", 0, "latin1");
   data.writeUInt16LE(screen[0], 6);
   data.writeUInt16LE(screen[1], 8);
-  data[10] = 0x80; // Two colours.
+  data[10] = 0x80; // Two colors.
   Buffer.from([0x21, 0xf9, 4, 0, 0, 0, 0, 0]).copy(data, 19);
   data[27] = 0x2c;
   data.writeUInt16LE(frame[0], 32);
@@ -98,11 +98,11 @@ const SIZES: readonly (readonly [string, Buffer, readonly [number, number] | und
   ["PNG", png(1920, 1080), [1920, 1080]],
   ["PNG without a size", png(0, 10), undefined],
   ["JPEG", jpeg(4032, 3024, 40), [4032, 3024]],
-  ["JPEG behind a preview", jpeg(640, 480, 3_000), [640, 480]],
+  ["JPEG after a preview", jpeg(640, 480, 3_000), [640, 480]],
   ["GIF", gif([100, 50], [100, 50]), [100, 50]],
   ["GIF whose frame is larger than its screen", gif([1, 1], [3_000, 2_000]), [3_000, 2_000]],
   ["GIF whose screen is larger than its frame", gif([3_000, 2_000], [1, 1]), [3_000, 2_000]],
-  ["GIF whose frame is wider and lower", gif([100, 2_000], [3_000, 50]), [3_000, 2_000]],
+  ["GIF whose frame is wider and less tall", gif([100, 2_000], [3_000, 50]), [3_000, 2_000]],
   ["WebP, extended", webp("VP8X", 5_000, 4_000), [5_000, 4_000]],
   ["WebP, lossless", webp("VP8L", 800, 600), [800, 600]],
   ["WebP, lossy", webp("VP8 ", 800, 600), [800, 600]],
@@ -117,7 +117,7 @@ for (const [name, data, size] of SIZES) {
   });
 }
 
-test("whatever the bytes, a size is found or not, in bounded time and without an exception", () => {
+test("for arbitrary bytes, reading the size takes bounded time and never throws", () => {
   const begun = fc.constantFrom(
     "\x89PNG\r\n\x1a\n",
     "\xff\xd8\xff",
@@ -135,7 +135,9 @@ test("whatever the bytes, a size is found or not, in bounded time and without an
   );
 });
 
-/** What vendors publish, or bill: width, height, tokens. Sources: docs/decisions/a-hold-follows-what-is-held.md. */
+/**
+ * Figures that vendors publish or bill: width, height, tokens. Sources: docs/decisions/a-hold-follows-what-is-held.md.
+ */
 const PUBLISHED: readonly (readonly [string, number, number, number])[] = [
   ["width x height / 750", 1092, 1092, 1_590],
   ["width x height / 750, at the size of 4,784 tokens", 2_576, 1_449, 4_784],
@@ -154,19 +156,19 @@ for (const [rule, width, height, tokens] of PUBLISHED) {
   });
 }
 
-test("a header that makes an image small is believed only as far as its bytes allow", () => {
+test("a header that says that an image is small is trusted only as far as the number of bytes allows", () => {
   assert.equal(tokensOf(image(png(8, 8))), 1);
   const tokens = tokensOf(image(png(8, 8, 1_000_000)));
   assert.ok(tokens !== undefined && tokens >= 5_000, String(tokens));
   assert.equal(tokensOf(image(png(60_000, 60_000))), Math.ceil(60_000 / 27) ** 2);
 });
 
-test("a long way to the size of a JPEG is gone, an endless one is not", () => {
+test("the size of a JPEG is searched for in a bounded number of bytes", () => {
   assert.ok((tokensOf(image(jpeg(4_000, 3_000, 500_000))) ?? 0) >= 16_000);
   assert.equal(tokensOf(image(jpeg(4_000, 3_000, 3_000_000))), undefined);
 });
 
-test("what tells no size is unknown, and is an image or a file by what it claims", () => {
+test("media that shows no size is unknown, and counts as an image or a file by its type", () => {
   const unknown: readonly (readonly [object, MediaPiece["kind"]])[] = [
     [{ type: "image_url", image_url: { url: "https://x.test/a.png" } }, "image"],
     [{ type: "image_url", image_url: { url: "data:image/heic;base64,AAAAHGZ0eXBoZWlj" } }, "image"],
@@ -182,7 +184,7 @@ test("what tells no size is unknown, and is an image or a file by what it claims
   assert.deepEqual(piecesOf([{ type: "text", text: "https://x.test/a.png" }]), []);
 });
 
-test("media in members of some servers' own are media, not text", () => {
+test("media in members that only some servers have is media, not text", () => {
   const data = png(270, 270, 90_000).toString("base64");
   const url = `data:image/png;base64,${data}`;
   for (const content of [
@@ -206,7 +208,7 @@ test("media in members of some servers' own are media, not text", () => {
   assert.ok(read.envelope.textBytes < 1_000 && read.envelope.media[0]?.tokens !== undefined);
 });
 
-test("an image without a type, and one in a place of another, count all the same", () => {
+test("an image without a type counts as an image, and bytes count by their format, not by the member that they are in", () => {
   assert.deepEqual(piecesOf([{ image_url: { url: "https://x.test/a.png" } }]), [{ kind: "image", tokens: undefined }]);
   const tokens = tokensOf(file(png(1_000, 1_000)));
   assert.ok(tokens !== undefined && tokens >= 1_334);
@@ -216,7 +218,7 @@ test("an image without a type, and one in a place of another, count all the same
   assert.deepEqual([piece?.kind, piece?.tokens], ["file", 3 * 4_600]);
 });
 
-/** How a PDF hides its pages, and what it is held at. */
+/** How a PDF lists its pages, and how many tokens are held. */
 const PAGES: readonly (readonly [string, Buffer, number | undefined])[] = [
   ["in the clear", pdf({ pages: 12 }), 12 * 4_600],
   ["in a compressed object stream", pdf({ pages: 12, objectStreams: true }), 12 * 4_600],
@@ -233,7 +235,7 @@ for (const [name, data, tokens] of PAGES) {
 
 const BOOK = "the quick brown fox jumps over the lazy dog ".repeat(17_046); // 750,000 bytes: 250,000 tokens.
 
-/** How the text of one page is packed. */
+/** How the text of one page is stored. */
 const TEXTS: readonly (readonly [string, Buffer])[] = [
   ["plain", pdf({ pages: 1, text: BOOK, packed: "none" })],
   ["deflated", pdf({ pages: 1, text: BOOK })],
@@ -242,7 +244,7 @@ const TEXTS: readonly (readonly [string, Buffer])[] = [
     "deflated, in a stream that says it is a picture",
     pdf({ pages: 1, extra: stream(9, "/Subtype /Image", content(BOOK), "flate") }),
   ],
-  ["deflated, behind a comment that cuts the dictionary", cutDictionary()],
+  ["deflated, after a comment that cuts the dictionary", cutDictionary()],
   ["deflated, with a word that ends the stream inside", pdf({ pages: 1, text: `endstream ${BOOK}` })],
 ];
 
@@ -263,7 +265,7 @@ for (const [name, data] of TEXTS) {
   });
 }
 
-test("pictures, fonts and drawings in a PDF are not taken for text", () => {
+test("images, fonts and drawings in a PDF do not count as text", () => {
   const noise = Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7_919) % 251));
   const lines = Buffer.from("10 20 m 30 40 l S ".repeat(20_000));
   const data = pdf({
@@ -278,7 +280,7 @@ test("pictures, fonts and drawings in a PDF are not taken for text", () => {
   assert.equal(tokensOf(file(data)), 2 * 4_600);
 });
 
-test("a PDF that does not let itself be read is not believed to be small", () => {
+test("a PDF that cannot be read is not assumed to be small", () => {
   const hidden: readonly Buffer[] = [
     pdf({ pages: 1, extra: ["9 0 obj\n<< /Filter /LZWDecode /Length 9 >>\nstream\nxxxxxxxxx\nendstream\n"] }),
     pdf({
@@ -295,7 +297,7 @@ test("a PDF that does not let itself be read is not believed to be small", () =>
   for (const data of hidden) assert.equal(tokensOf(file(data)), undefined, `${data.length} bytes`);
 });
 
-test("what PDFs cost to look at is bounded for one request, however they are made", () => {
+test("reading PDFs takes bounded time per request, however they are made", () => {
   const bomb = pdf({ pages: 1, extra: stream(9, "", deflateBomb(), "none") });
   const streams = Buffer.concat([Buffer.from("%PDF-1.7 /Page "), Buffer.from("stream\n".repeat(1_000_000))]);
   const ends = Buffer.concat([Buffer.from("%PDF-1.7 /Page "), Buffer.from("endstream\n".repeat(800_000))]);
@@ -310,7 +312,7 @@ test("what PDFs cost to look at is bounded for one request, however they are mad
   }
 });
 
-test("what cannot be unpacked to its end has cost what came out of it: a thousand such files cost no more than one", () => {
+test("a file that cannot be unpacked to its end uses up the budget: a thousand such files cost no more than one", () => {
   const plain = pdf({ pages: 1 });
   for (const bad of [
     pdf({ pages: 1, extra: stream(9, "", Buffer.alloc(9 * 1024 * 1024), "flate") }),
@@ -334,14 +336,14 @@ test("what cannot be unpacked to its end has cost what came out of it: a thousan
   );
 });
 
-test("a filter is found behind other names, and not believed where it is hidden behind very many", () => {
+test("a filter is found after other names, and a PDF with very many names before one is unknown", () => {
   const behind = (names: number) =>
     pdf({ pages: 1, extra: stream(9, "/F1 [ ".repeat(names), content(BOOK), "ascii85") });
   assert.ok((tokensOf(file(behind(20))) ?? 0) >= 250_000);
   assert.equal(tokensOf(file(behind(70))), undefined);
 });
 
-test("so many files of one request are looked at", () => {
+test("of one request 3,000 files are read", () => {
   const pieces = piecesOf(Array.from({ length: 3_001 }, () => image(png(100, 100))));
   assert.ok(pieces.slice(0, 3_000).every(({ tokens }) => tokens === 16));
   assert.equal(pieces[3_000]?.tokens, undefined);
@@ -351,7 +353,7 @@ function deflateBomb(): Buffer {
   return deflateSync(Buffer.alloc(64 * 1024 * 1024));
 }
 
-test("whatever stands behind the mark of a PDF, reading it throws nothing", () => {
+test("for arbitrary bytes after the signature of a PDF, reading never throws", () => {
   const words = fc.constantFrom(
     "/Page",
     "/Kids [",
@@ -379,7 +381,7 @@ test("whatever stands behind the mark of a PDF, reading it throws nothing", () =
   );
 });
 
-test("sound is held by its seconds: by header and samples, else at the least bitrate of speech", () => {
+test("audio is held by its seconds: from header and samples, otherwise at the lowest bitrate of speech", () => {
   const audio = (data: Buffer) => ({
     type: "input_audio",
     input_audio: { data: data.toString("base64"), format: "wav" },
@@ -395,8 +397,8 @@ test("sound is held by its seconds: by header and samples, else at the least bit
     return data;
   };
   assert.equal(tokensOf(audio(wav(16_000, 2, 320_000))), 320); // Ten seconds at 32 tokens.
-  assert.equal(tokensOf(audio(wav(0xffffffff, 0xffff, 1_920_000))), 320); // No recording is as fast as its header says.
-  // Ten seconds by rate and samples, whatever the header says of both together.
+  assert.equal(tokensOf(audio(wav(0xffffffff, 0xffff, 1_920_000))), 320); // The rate in the header is implausible.
+  // Ten seconds by rate and samples, whatever frame size the header gives.
   const falseFrame = wav(16_000, 2, 320_000);
   falseFrame.writeUInt16LE(192, 32);
   assert.equal(tokensOf(audio(falseFrame)), 320);
@@ -406,7 +408,7 @@ test("sound is held by its seconds: by header and samples, else at the least bit
   const falseRate = wav(16_000, 2, 320_000);
   falseRate.writeUInt32LE(16_000, 28);
   assert.equal(tokensOf(audio(falseRate)), 640, "or twice as many, by its bytes a second");
-  // What some readers skip, others might take for the format.
+  // Some readers skip this chunk, others might read it as the format.
   const skipped = wav(192_000, 1, 320_000);
   skipped.write("JUNK", 12, "latin1");
   assert.equal(tokensOf(audio(skipped)), undefined);
@@ -415,7 +417,7 @@ test("sound is held by its seconds: by header and samples, else at the least bit
   const tag = (size: readonly number[]) => Buffer.from([...Buffer.from("ID3\x04\0\0", "latin1"), ...size]);
   const tagged = Buffer.concat([tag([0, 0, 2, 0]), Buffer.alloc(256), mp3]);
   assert.equal(tokensOf(audio(tagged)), Math.ceil((tagged.length / 1_000) * 32));
-  // What may be hours: other codecs, also after a tag that promises MP3, and a tag longer than the file.
+  // May last for hours: other codecs, also after a tag that announces MP3, and a tag longer than the file.
   for (const head of ["fLaC", "OggS", "\xff\xf1\x50", "\0\0\0\x20ftypM4A ", "\x1aE\xdf\xa3", "\x01\x01", "\xff\xea"]) {
     const data = Buffer.concat([Buffer.from(head, "latin1"), Buffer.alloc(4_000)]);
     assert.equal(tokensOf(audio(data)), undefined, head);
@@ -426,15 +428,15 @@ test("sound is held by its seconds: by header and samples, else at the least bit
 
 interface Entry {
   readonly text: string;
-  /** What its headers say that it has in bytes. */
+  /** The unpacked size in bytes according to the headers. */
   readonly said?: number;
   readonly method?: number;
-  /** The method by the entry's own header; the directory's unless given. */
+  /** The method in the entry's local header; the directory's unless given. */
   readonly localMethod?: number;
   readonly flags?: number;
 }
 
-/** @param first what stands in front of the entries. */
+/** @param first bytes before the entries. */
 function zip(entries: readonly Entry[], first: Buffer = Buffer.alloc(0)): Buffer {
   const local: Buffer[] = [first];
   const directory: Buffer[] = [];
@@ -463,7 +465,7 @@ function zip(entries: readonly Entry[], first: Buffer = Buffer.alloc(0)): Buffer
   return Buffer.concat([...local, ...directory, end]);
 }
 
-test("a ZIP file is held by what is in it, whatever its headers say", () => {
+test("a ZIP file is held by its contents, whatever its headers say", () => {
   const words = "lorem ipsum ".repeat(25_000);
   assert.equal(tokensOf(file(zip([{ text: words }]))), 100_000);
   assert.ok(zip([{ text: words }]).length < 2_000, "though it is small");
@@ -480,12 +482,12 @@ test("a ZIP file is held by what is in it, whatever its headers say", () => {
   );
 });
 
-test("a ZIP file is held as one whatever stands in front of it", () => {
+test("a ZIP file is recognized whatever bytes precede it", () => {
   const document = zip([{ text: "lorem ipsum ".repeat(25_000) }]);
   const page = pdf({ pages: 1, text: "a", packed: "none" });
   const mp3 = Buffer.concat([Buffer.from([0xff, 0xfb]), Buffer.alloc(998)]);
   for (const first of [page, png(1, 1), mp3, Buffer.from("a,b,c\n".repeat(20_000))]) {
-    // Its offsets are those of the file without what stands first: some readers put that right.
+    // Its offsets do not count the bytes before it: some readers correct that.
     assert.equal(tokensOf(file(Buffer.concat([first, document]))), undefined);
     const moved = zip([{ text: "lorem ipsum ".repeat(25_000) }], first);
     assert.equal(tokensOf(file(moved)), 100_000);
@@ -494,7 +496,7 @@ test("a ZIP file is held as one whatever stands in front of it", () => {
   assert.equal(tokensOf(file(other)), undefined, "two headers that differ");
 });
 
-test("text is held as what it is in the charset that it names", () => {
+test("text is held in the charset that its media type names", () => {
   const data = Buffer.from("once more about houses ".repeat(1_000)).toString("base64");
   const held = (charset: string) =>
     tokensOf({ type: "file", file: { file_data: `data:text/plain;charset=${charset};base64,${data}` } }) ?? 0;
@@ -504,7 +506,7 @@ test("text is held as what it is in the charset that it names", () => {
   assert.equal(held("nobody-s"), plain);
 });
 
-test("bytes that are no UTF-8 are held as the characters that they become", () => {
+test("bytes that are not UTF-8 are held as the replacement characters that they become", () => {
   const bytes = Buffer.alloc(30_000, 0xff);
   const held = (read: Buffer) =>
     tokensOf({ type: "file", file: { file_data: `data:text/plain;base64,${read.toString("base64")}` } });
@@ -512,19 +514,19 @@ test("bytes that are no UTF-8 are held as the characters that they become", () =
   assert.ok((held(bytes) ?? 0) >= 30_000, `${held(bytes)}`);
 });
 
-test("dense text in a ZIP file is held as it is", () => {
+test("dense text in a ZIP file is held at its real density", () => {
   for (const method of [0, 8]) {
     const tokens = tokensOf(file(zip([{ text: "1,2,".repeat(50_000), method }]))) ?? 0;
     assert.ok(tokens > 150_000, `${tokens}`);
   }
 });
 
-test("a ZIP file that cannot be read is not believed to be small", () => {
+test("a ZIP file that cannot be read is not assumed to be small", () => {
   const good = zip([{ text: "abc" }]);
   assert.equal(tokensOf(file(good)), 1);
   const nine = "x".repeat(9 * 1024 * 1024);
   const two = zip([{ text: "lorem ipsum ".repeat(25_000) }, { text: "abc" }]);
-  /** The same with another number in the record at its end. */
+  /** The same file with another number in its end record. */
   const said = (data: Buffer, at: number, bytes: 2 | 4, value: number) => {
     const other = Buffer.from(data);
     other.writeUIntLE(value, data.length - 22 + at, bytes);
@@ -554,7 +556,7 @@ test("a ZIP file that cannot be read is not believed to be small", () => {
   }
 });
 
-test("whatever is damaged in a ZIP file, it is read or not believed", () => {
+test("a damaged ZIP file is either read or unknown, and reading it never throws", () => {
   const good = zip([{ text: "lorem ipsum ".repeat(50) }, { text: "abc", method: 0 }]);
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { maxLength: 8 }), (changes) => {
@@ -567,7 +569,7 @@ test("whatever is damaged in a ZIP file, it is read or not believed", () => {
   );
 });
 
-test("files of text are held like text; what is packed in another way may be of any length", () => {
+test("text files are held like text; a file in another compressed format may be of any length", () => {
   assert.equal(tokensOf(file(Buffer.from("a,b,c\n".repeat(500)))), 1_000);
   assert.equal(tokensOf(file(Buffer.from(`\x1f\x8b\x08${"\0".repeat(997)}`, "latin1"))), undefined);
 });

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 10: whatever stands where a word is expected, a body is read or refused. An object with a member `toString` is
- * one that `String` throws at.
+ * ARCHITECTURE.md promise 10: a body with a value of the wrong type in place of a string is read or refused, and never
+ * causes an exception. `String` throws for an object with a member `toString` that is not a function.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -16,7 +16,7 @@ function read(protocol: Protocol, more: object) {
   return readEnvelope(protocol, Buffer.from(JSON.stringify({ model: "m", ...conversation, ...more })));
 }
 
-test("an edit of the context whose type is no word is taken for a compaction", () => {
+test("a context edit whose type is not a string counts as a compaction", () => {
   for (const [protocol, managed] of [
     ["responses", [{ type: ODD }]],
     ["messages", { edits: [{ type: [ODD] }] }],
@@ -27,13 +27,13 @@ test("an edit of the context whose type is no word is taken for a compaction", (
   }
 });
 
-test("a media type that is no word says nothing of what is sent", () => {
+test("a media type that is not a string is ignored", () => {
   const source = { type: "base64", media_type: ODD, data: "AAAA" };
   for (const type of ["image", "document"])
     assert.ok(!isRefusal(read("messages", { messages: [{ role: "user", content: [{ type, source }] }] })));
 });
 
-test("a list in place of an object that is judged by its members is refused", () => {
+test("a list in place of an object with members that affect the price is refused", () => {
   for (const [protocol, name, list] of [
     ["chat", "reasoning", [{ mode: "pro" }]],
     ["responses", "reasoning", [{ mode: "pro" }]],
@@ -46,12 +46,12 @@ test("a list in place of an object that is judged by its members is refused", ()
   }
 });
 
-test("an empty list is an empty object, as PHP writes it", () => {
+test("an empty list is accepted as an empty object, as PHP writes it", () => {
   for (const name of ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"])
     assert.ok(!isRefusal(read("chat", { [name]: [] })), name);
 });
 
-test("names that no protocol has are counted in a conversation, too", () => {
+test("the number of unknown names is limited in a conversation, too", () => {
   const content = (count: number) => [
     { role: "user", content: "hi", ...Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 1])) },
   ];

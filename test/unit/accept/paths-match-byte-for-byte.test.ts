@@ -28,7 +28,7 @@ const LOOKALIKES = [
 ];
 
 for (const path of LOOKALIKES) {
-  test(`row 16: ${path} is 404 without a word of a model`, async (t) => {
+  test(`row 16: ${path} is 404, and the answer does not mention a model`, async (t) => {
     const echo = await startEcho(t);
     const [response] = await exchange(echo.target, request({ line: `POST ${path} HTTP/1.1` }));
     assert.ok(response && response.status === 404);
@@ -38,7 +38,7 @@ for (const path of LOOKALIKES) {
   });
 }
 
-test("row 16: a query does not change what a path names", async (t) => {
+test("row 16: a query does not change the route", async (t) => {
   const echo = await startEcho(t);
   const [response] = await exchange(echo.target, request({ line: "POST /v1/chat/completions?beta=true HTTP/1.1" }));
   assert.equal(response?.status, 200);
@@ -51,7 +51,7 @@ for (const [path, hint] of [
   ["/v1/v1/v1/chat/completions", "/v1/chat/completions"],
   ["/v1//v1/responses", "/v1/responses"],
 ] as const) {
-  test(`row 17: ${path} is 404 and says where to go`, async (t) => {
+  test(`row 17: ${path} is 404 and names the right path`, async (t) => {
     const echo = await startEcho(t);
     const [response] = await exchange(echo.target, request({ line: `POST ${path} HTTP/1.1` }));
     assert.equal(response?.status, 404);
@@ -74,7 +74,7 @@ test("row 18: an upgrade is served as a plain request", async (t) => {
   }
 });
 
-test("a WebSocket upgrade of GET /v1/responses is 426, other methods are 405 with allow", async (t) => {
+test("a WebSocket upgrade of GET /v1/responses is 426, and other methods are 405 with allow", async (t) => {
   const echo = await startEcho(t);
   const upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"];
   const [websocket] = await exchange(
@@ -96,7 +96,7 @@ test("a WebSocket upgrade of GET /v1/responses is 426, other methods are 405 wit
   }
 });
 
-test("HEAD on the three paths is 200 without a body", async (t) => {
+test("HEAD on the three API paths and the root is 200 without a body", async (t) => {
   const echo = await startEcho(t);
   for (const path of ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/"]) {
     const bytes = request({ line: `HEAD ${path} HTTP/1.1`, headers: ["Connection: close"], body: "" });
@@ -106,7 +106,7 @@ test("HEAD on the three paths is 200 without a body", async (t) => {
   }
 });
 
-test("the other endpoints have names, and errors the shape of the path", () => {
+test("the other endpoints have names, and errors take the form of the path's protocol", () => {
   assert.deepEqual(routeOf("GET", "/v1/models"), { kind: "models", id: undefined });
   assert.deepEqual(routeOf("GET", "/v1/models/vendor%2Fbig-1"), { kind: "models", id: "vendor/big-1" });
   for (const [method, path, name, protocol] of [
@@ -126,7 +126,7 @@ test("the other endpoints have names, and errors the shape of the path", () => {
   assert.equal(protocolOfTarget("/"), "chat");
 });
 
-test("the console has its path and what is below it, to the letter; all else is the site's", () => {
+test("the console has exactly its path and the paths below it; all others belong to the site", () => {
   const kindOf = (path: string, root: string | undefined) => {
     const route = routeOf("GET", path, false, root);
     return isRefusal(route) ? "refused" : route.kind;

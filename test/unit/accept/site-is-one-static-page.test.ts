@@ -5,7 +5,7 @@ import { causeOf, KEY, request, startEcho } from "./echo.ts";
 
 const PAGE = { line: "GET / HTTP/1.1", headers: [], body: "" } as const;
 
-test("row 43: a POST to the root is 200 text/html, static, and tells where the API is", async (t) => {
+test("row 43: a POST to the root is 200 with a static page of text/html and a hint to the API's paths", async (t) => {
   const echo = await startEcho(t);
   for (const path of ["/", "//", "/?anything", "/?<script>alert(1)</script>", "/./", "/%2e"]) {
     const [response] = await exchange(echo.target, request({ line: `POST ${path} HTTP/1.1` }));
@@ -21,8 +21,8 @@ test("row 43: a POST to the root is 200 text/html, static, and tells where the A
   assert.equal(echo.requests.length, 0);
 });
 
-// An SDK that was given a base address without /v1 took the page, a 200, for the answer of a model.
-test("a POST of JSON, or with a key, anywhere else is a 404 in JSON with the path that was meant", async (t) => {
+// An SDK with a base address without /v1 took the page, a 200, for a model's answer.
+test("a POST of JSON, or with a key, to any other path is a 404 in JSON with the path that was probably meant", async (t) => {
   const echo = await startEcho(t);
   const ALL = "use /v1/chat/completions or /v1/messages or /v1/responses";
   const json = ["Content-Type: application/json; charset=utf-8", "Content-Length: 2"];
@@ -54,7 +54,7 @@ test("a POST of JSON, or with a key, anywhere else is a 404 in JSON with the pat
   assert.equal(echo.requests.length, 0);
 });
 
-test("who does not send JSON or a key, or does not POST, gets the page at any path", async (t) => {
+test("any other request gets the page at any path", async (t) => {
   const echo = await startEcho(t);
   const form = ["Content-Type: application/x-www-form-urlencoded", "Content-Length: 2"];
   const json = ["Content-Type: application/json", "Content-Length: 2"];
@@ -71,19 +71,19 @@ test("who does not send JSON or a key, or does not POST, gets the page at any pa
   }
 });
 
-test("a visitor without key and JSON gets no hint", async (t) => {
+test("a visitor without a key and JSON gets no hint", async (t) => {
   const echo = await startEcho(t);
   const [response] = await exchange(echo.target, request({ ...PAGE, key: undefined }));
   assert.equal(response?.status, 200);
   assert.equal(response.headers["x-tollgate-hint"], undefined);
 });
 
-test("row 42: nothing of the admin listener is here", async (t) => {
+test("row 42: nothing of the admin listener is served here", async (t) => {
   const echo = await startEcho(t);
   const [page] = await exchange(echo.target, request(PAGE));
   const [other] = await exchange(echo.target, request({ ...PAGE, line: "GET /debug/pprof HTTP/1.1" }));
   assert.equal(other?.body, page?.body);
-  // A 200 here would tell a front's health check that all is well, whatever the gateway's own one says.
+  // A 200 here would tell a front's health check that the gateway is healthy, whatever its own health check says.
   for (const path of ["/metrics", "/admin", "/admin/v1/accounts", "/healthz", "/readyz", "//healthz/", "/HEALTHZ?a"]) {
     for (const method of ["GET", "HEAD", "POST"]) {
       const line = `${method} ${path} HTTP/1.1`;
@@ -123,7 +123,7 @@ test("row 83: no access-control header unless the origin is configured", async (
   }
 });
 
-test("whoever asks, a shared cache learns that the answer depends on the origin, where any is configured", async (t) => {
+test("if any origin is configured, every answer tells shared caches that it depends on the origin", async (t) => {
   const plain = await startEcho(t);
   const configured = await startEcho(t, { corsOrigins: ["https://app.test"] });
   const own = ["Content-Type: application/json", "Content-Length: 2"];
@@ -134,7 +134,7 @@ test("whoever asks, a shared cache learns that the answer depends on the origin,
   }
 });
 
-test("a configured origin may ask and read", async (t) => {
+test("a configured origin may send requests and read the answers", async (t) => {
   const echo = await startEcho(t, { corsOrigins: ["https://app.test"] });
   const line = "OPTIONS /v1/chat/completions HTTP/1.1";
   const [preflight] = await exchange(echo.target, request({ line, headers: PREFLIGHT, body: "", key: undefined }));

@@ -6,7 +6,7 @@ import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
 
 const aKey = () => newKey(newAccountTag(randomBytes), randomBytes).text;
 
-/** A clock whose timers run when they are told to. */
+/** A clock whose timers run only when the test runs them. */
 function heldClock() {
   const timers: { ms: number; task: () => void }[] = [];
   const after = (ms: number, task: () => void) => {
@@ -16,7 +16,7 @@ function heldClock() {
   return { timers, after };
 }
 
-test("a key that comes again is the same until ten seconds after the first one, and is then read anew", () => {
+test("the reading of a key is reused for ten seconds, and then the key is read again", () => {
   const clock = heldClock();
   const read = rememberingReader(clock);
   const [text, other] = [aKey(), aKey()];
@@ -33,7 +33,7 @@ test("a key that comes again is the same until ten seconds after the first one, 
   assert.equal(clock.timers.length, 2);
 });
 
-test("what is no key, or has a false checksum, is not remembered", () => {
+test("a text that is no key or has a wrong checksum is not remembered", () => {
   const clock = heldClock();
   const read = rememberingReader(clock);
   const text = aKey();
@@ -45,7 +45,7 @@ test("what is no key, or has a false checksum, is not remembered", () => {
   assert.equal(clock.timers.length, 0);
 });
 
-test("a thousand keys are remembered at once", () => {
+test("a thousand keys are remembered at a time", () => {
   const read = rememberingReader(heldClock());
   const texts = Array.from({ length: 1_000 }, aKey);
   const keys = texts.map((text) => read(text));

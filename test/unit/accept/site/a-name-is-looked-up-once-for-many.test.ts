@@ -1,4 +1,4 @@
-/** docs/failure-model.md row H7: visitors do not take the threads in which names are looked up. */
+/** docs/failure-model.md row H7: visitors cannot use up the threads that resolve host names. */
 import assert from "node:assert/strict";
 import { PerformanceObserver } from "node:perf_hooks";
 import test from "node:test";
@@ -12,7 +12,7 @@ const ADDRESSES = [
   { address: "2001:db8::1", family: 6 },
 ];
 
-test("row H7: one question for many requests, an answer for ten seconds, an error for none", async () => {
+test("row H7: concurrent lookups share one query, an answer is cached for ten seconds, and an error is not cached", async () => {
   const asked: Parameters<AskSystem>[1][] = [];
   let nowMs = 0;
   const lookup = sharedLookup(
@@ -45,9 +45,9 @@ test("row H7: one question for many requests, an answer for ten seconds, an erro
   assert.deepEqual(await again, whole);
 });
 
-test("row H7: all visits to a site share what was looked up", async (t) => {
+test("row H7: all visits to a site share one lookup", async (t) => {
   const site = await startRawSite(t);
-  // What Node has noted of each question to the system, after its answer.
+  // The entries that Node records for lookups, each after its answer.
   const noted: PerformanceEntry[] = [];
   const looks = new PerformanceObserver((list) => void noted.push(...list.getEntries()));
   looks.observe({ entryTypes: ["dns"] });
@@ -59,7 +59,7 @@ test("row H7: all visits to a site share what was looked up", async (t) => {
   assert.equal(asked(), 1);
 });
 
-test("row H4: a site may have a name, and a name that nobody knows is 502", async (t) => {
+test("row H4: a site may have a host name, and a name that does not resolve is 502", async (t) => {
   const site = await startRawSite(t);
   const named = await startEcho(t, { siteUrl: () => `http://localhost:${site.port}` });
   for (const path of ["/a", "/b"]) {

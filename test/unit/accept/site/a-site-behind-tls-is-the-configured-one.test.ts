@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H4: a site behind TLS must be the one that the configuration names, for any host that a
- * visitor asks for.
+ * docs/failure-model.md row H4: a site behind TLS must be the one that the configuration names, whatever host a visitor
+ * requests.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { type Certificate, selfSigned } from "../../../rig/certificates.ts";
 import { exchange, RawSocket } from "../../../rig/raw-socket.ts";
 import { startEcho } from "../echo.ts";
 
-/** Longer than the site of these tests has to take a connection. */
+/** Longer than the connect timeout of these tests. */
 const SLOW_MS = 500;
 
 async function start(t: TestContext, certificate: Certificate) {
@@ -42,7 +42,7 @@ async function start(t: TestContext, certificate: Certificate) {
 const get = (host: string, ...headers: string[]) =>
   ["GET /page HTTP/1.1", `Host: ${host}`, ...headers, "", ""].join("\r\n");
 
-test("row H4: pages, resumed sessions and WebSockets; the visitor's host goes on and names no server", async (t) => {
+test("row H4: pages, resumed sessions and WebSockets work; the visitor's host is passed on and never used as the TLS server name", async (t) => {
   const certificate = selfSigned();
   const authorities = getCACertificates("default");
   setDefaultCACertificates([...authorities, certificate.cert]);
@@ -67,7 +67,7 @@ test("row H4: pages, resumed sessions and WebSockets; the visitor's host goes on
   assert.equal((await exchange(other.target, get("localhost")))[0]?.status, 502);
 });
 
-test("row H4: a certificate that nobody vouches for is 502, whatever the environment says", async (t) => {
+test("row H4: an untrusted certificate is 502, whatever the environment says", async (t) => {
   const certificate = selfSigned();
   const site = await start(t, certificate);
   const echo = await startEcho(t, { siteUrl: () => `https://localhost:${site.port}` });

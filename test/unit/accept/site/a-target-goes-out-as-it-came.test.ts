@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H2: the site gets a request's target byte for byte, or the visitor gets 400; nobody reads
- * it in between.
+ * docs/failure-model.md row H2: the site gets a request's target byte for byte, or the visitor gets 400; no target is
+ * normalized on the way.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -67,14 +67,14 @@ const REFUSED = [
   "@other.test",
 ];
 
-/** @returns the status, and what the site made of the target. */
+/** @returns the status, and the targets that the site received. */
 async function send(site: RawSite, target: { port: number }, path: string, method = "GET") {
   const before = site.requests.length;
   const [answer] = await exchange(target, `${method} ${path} HTTP/1.1\r\nHost: site.test\r\n\r\n`);
   return { status: answer?.status, seen: site.requests.slice(before).map((request) => request.target) };
 }
 
-test("row H2: these arrive as they were sent", async (t) => {
+test("row H2: valid targets arrive as they were sent", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   for (const path of AS_THEY_CAME) {
@@ -82,7 +82,7 @@ test("row H2: these arrive as they were sent", async (t) => {
   }
 });
 
-test("row H2: these are no targets, and never reach the site", async (t) => {
+test("row H2: invalid targets never reach the site", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   for (const path of REFUSED) {
@@ -92,7 +92,7 @@ test("row H2: these are no targets, and never reach the site", async (t) => {
   assert.deepEqual(echo.crashes, []);
 });
 
-test("row H2: whatever is sent arrives so, or not at all", async (t) => {
+test("row H2: any target arrives unchanged or not at all", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   const piece = fc.oneof(
@@ -111,7 +111,7 @@ test("row H2: whatever is sent arrives so, or not at all", async (t) => {
   assert.deepEqual(echo.crashes, []);
 });
 
-test("row H2: a site below a path is not climbed out of", async (t) => {
+test("row H2: a target cannot escape the path of the site's URL", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => `${site.url}/app` });
   const target = echo.target as { port: number };

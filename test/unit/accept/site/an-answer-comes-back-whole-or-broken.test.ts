@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows H4 and H5: for every answer of the site, the visitor gets one whole answer, one that looks
- * broken, or 502 and 504 in words; and the next visitor never gets any of it.
+ * docs/failure-model.md rows H4 and H5: for every answer of the site, the visitor gets one complete answer, one that is
+ * visibly cut, or a 502 or 504; and the next visitor never gets any part of it.
  */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
@@ -20,12 +20,12 @@ async function start(t: TestContext, options: Partial<ListenerOptions> = {}) {
 const get = (path = "/page", ...headers: string[]) =>
   [`GET ${path} HTTP/1.1`, "Host: site.test", ...headers, "", ""].join("\r\n");
 
-/** Asks twice on one connection, the second time for an ordinary page, which must be what comes. */
+/** Sends two requests on one connection, the second for an ordinary page, which must be answered with that page. */
 async function askThenVisit(site: RawSite, target: { port: number } | { path: string }, bytes: string, answer: string) {
   site.behave = (request) => (request.target === "/next" ? answerNamed(request) : answer);
   const client = new RawSocket(target).send(bytes);
   const [first] = await client.responses(1);
-  // A broken answer ends the connection, and the next visitor comes on another.
+  // A broken answer ends the connection, so the next visitor opens another one.
   const next = client.isClosed || first?.headers.connection === "close" ? new RawSocket(target) : client;
   const text = next === client ? client.text.length : 0;
   next.send(get("/next"));
@@ -41,21 +41,21 @@ const many = (count: number) => Array.from({ length: count }, (_, at) => `h${at}
 
 const UNSOUND: Readonly<Record<string, string>> = {
   "two lengths that differ": `${HEAD}content-length: 5\r\ncontent-length: 6\r\n\r\nhello!`,
-  "two lengths alike": `${HEAD}content-length: 5\r\nContent-Length: 5\r\n\r\nhello`,
+  "two equal lengths": `${HEAD}content-length: 5\r\nContent-Length: 5\r\n\r\nhello`,
   "a list of lengths": `${HEAD}content-length: 5, 5\r\n\r\nhello`,
-  "a length that is none": `${HEAD}content-length: +5\r\n\r\nhello`,
+  "a length that is no number": `${HEAD}content-length: +5\r\n\r\nhello`,
   "a length and chunks": `${HEAD}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
   "chunks and a length": `${HEAD}transfer-encoding: chunked\r\ncontent-length: 5\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
-  "a coding ahead of chunked": `${HEAD}transfer-encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
-  "a coding of its own": `${HEAD}transfer-encoding: identity\r\n\r\nhello`,
+  "a coding before chunked": `${HEAD}transfer-encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+  "an unknown coding": `${HEAD}transfer-encoding: identity\r\n\r\nhello`,
   "chunked twice": `${HEAD}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
   "chunks in HTTP/1.0": "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
   "HTTP/2.0": answerOf("hello", "GET", "HTTP/2.0 200 OK"),
   "status 099": answerOf("hello", "GET", "HTTP/1.1 099 Odd"),
   "status 600": answerOf("hello", "GET", "HTTP/1.1 600 Odd"),
   "status 1000": answerOf("hello", "GET", "HTTP/1.1 1000 Odd"),
-  "a 101 that nobody asked for": "HTTP/1.1 101 Switching\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\nframes",
-  "a 101 without a word": "HTTP/1.1 101 Switching\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+  "a 101 that was not requested": "HTTP/1.1 101 Switching\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\nframes",
+  "a 101 without a reason phrase": "HTTP/1.1 101 Switching\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
   "a head above 16 KiB": `${HEAD}a: ${"x".repeat(17_000)}\r\ncontent-length: 0\r\n\r\n`,
   "201 headers": `${HEAD}${many(200)}content-length: 0\r\n\r\n`,
   "3,000 headers": `${HEAD}${many(3_000).replaceAll(": 1", ":")}content-length: 0\r\n\r\n`,
@@ -74,14 +74,14 @@ for (const [name, answer] of Object.entries(UNSOUND)) {
   });
 }
 
-test("row H4: a site that says nothing and closes: 502", async (t) => {
+test("row H4: a site that closes without an answer: 502", async (t) => {
   const { site, target } = await start(t);
   site.behave = (_request, socket) => void socket.destroy();
   const [answer] = await exchange(target, get());
   assert.equal(answer?.status, 502);
 });
 
-test("row H4: an answer with 200 headers, its cookies and its coding passes as it is", async (t) => {
+test("row H4: an answer with 200 headers, cookies and a content coding passes unchanged", async (t) => {
   const { site, target } = await start(t);
   const own = `${many(196)}set-cookie: a=1\r\nset-cookie: b=2\r\ncontent-encoding: br\r\n`;
   const first = await askThenVisit(site, target, get(), `${HEAD}${own}content-length: 5\r\n\r\nhello`);
@@ -89,7 +89,7 @@ test("row H4: an answer with 200 headers, its cookies and its coding passes as i
   assert.equal(Object.keys(first.headers).filter((each) => /^h\d+$/.test(each)).length, 196);
 });
 
-test("row H4: interim answers are read past, and none reaches who did not ask", async (t) => {
+test("row H4: interim answers are skipped, and none reaches a client that did not ask for one", async (t) => {
   const { site, target } = await start(t);
   const interim =
     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early\r\nlink: </a>\r\n\r\n";
@@ -101,7 +101,7 @@ test("row H4: interim answers are read past, and none reaches who did not ask", 
   client.close();
 });
 
-test("row H4: commands to the front and hop-by-hop fields do not come back", async (t) => {
+test("row H4: commands to the front and hop-by-hop fields are not passed to the client", async (t) => {
   const { site, target } = await start(t);
   const own = [
     "x-accel-redirect: /protected",
@@ -161,7 +161,7 @@ const WITHOUT_BODY: readonly (readonly [name: string, bytes: string, answer: str
 ];
 
 for (const [name, bytes, answer, head] of WITHOUT_BODY) {
-  test(`row H4: ${name} has no body, and the next answer begins where it should`, async (t) => {
+  test(`row H4: ${name} has no body, and the next answer begins at the right byte`, async (t) => {
     const { site, target } = await start(t);
     site.behave = (request) => (request.target === "/next" ? answerNamed(request) : answer);
     const client = new RawSocket(target).send(bytes);
@@ -183,14 +183,14 @@ test("row H4: during a drain an answer closes its connection", async (t) => {
   assert.deepEqual([answer?.body, answer?.headers.connection], ["GET /page for 127.0.0.1\n", "close"]);
 });
 
-test("row H5: bytes behind an answer, at once or later, are nobody's answer", async (t) => {
+test("row H5: surplus bytes after an answer, sent at once or later, reach no visitor", async (t) => {
   const { site, target } = await start(t);
   const forged = answerOf("forged");
   for (const later of [false, true]) {
     site.behave = (request, socket) => {
       if (request.target !== "/page") return answerNamed(request);
       if (!later) return `${answerOf("page")}${forged}${forged}`;
-      // When the gateway has closed its side, or on the connection that somebody would use next.
+      // Sent when the gateway has closed its side, or on a connection that another visitor could reuse.
       socket.once("end", () => socket.write(forged));
       setImmediate(() => socket.write(forged));
       return answerOf("page");
@@ -207,7 +207,7 @@ test("row H5: bytes behind an answer, at once or later, are nobody's answer", as
   }
 });
 
-test("row H5: no connection of the site carries a second request", async (t) => {
+test("row H5: no connection to the site carries a second request", async (t) => {
   const { site, target } = await start(t);
   const client = new RawSocket(target);
   for (let count = 1; count <= 20; count += 1) await client.send(get(`/${count}`)).responses(count);
@@ -229,19 +229,19 @@ const BROKEN: readonly (readonly [name: string, answer: string, reset: boolean])
   ["reset inside chunks", CHUNKS, true],
   ["ended inside chunks", CHUNKS, false],
   ["ended inside a chunk", `${CHUNKS}8\r\nhal`, false],
-  ["spoilt inside chunks", `${CHUNKS}zz\r\n`, false],
-  ["reset where only the end says that it is one", UNTIL_CLOSE, true],
+  ["malformed inside chunks", `${CHUNKS}zz\r\n`, false],
+  ["reset where only the end of the connection ends the body", UNTIL_CLOSE, true],
 ];
 
 for (const [name, answer, reset] of BROKEN) {
-  test(`row H4: an answer that is ${name} looks broken`, async (t) => {
+  test(`row H4: an answer that is ${name} is visibly cut`, async (t) => {
     const { site, target } = await start(t);
     site.behave = (_request, socket) => {
       socket.write(answer);
       return undefined;
     };
     const client = new RawSocket(target).send(get());
-    // Only once its beginning has come through is there something to break off.
+    // Only an answer whose beginning has been relayed can be cut.
     await client.until((text) => text.includes("half"));
     for (const socket of site.sockets) {
       if (reset) socket.resetAndDestroy();
@@ -254,14 +254,14 @@ for (const [name, answer, reset] of BROKEN) {
   });
 }
 
-test("row H4: an answer that ends with its connection is whole when that ends in order", async (t) => {
+test("row H4: an answer delimited by the end of its connection is complete after an orderly end", async (t) => {
   const { site, target } = await start(t);
   site.behave = (_request, socket) => void socket.end(UNTIL_CLOSE);
   const [got] = await exchange(target, get());
   assert.deepEqual([got?.body, got?.headers["transfer-encoding"]], ["half", "chunked"]);
 });
 
-test("row H4: silence ahead of an answer is 504, silence in the middle breaks it off", async (t) => {
+test("row H4: silence before an answer is 504, silence in the middle cuts it", async (t) => {
   const { site, target } = await start(t, { siteLimits: { headMs: 200, idleMs: 200 } });
   site.behave = () => undefined;
   const [silent] = await exchange(target, get());
@@ -274,7 +274,7 @@ test("row H4: silence ahead of an answer is 504, silence in the middle breaks it
   await site.until(() => site.sockets.size === 0);
 });
 
-test("row H4: a site that takes the connection in time may be slow with its answer", async (t) => {
+test("row H4: a site that accepts the connection in time may answer slowly", async (t) => {
   const { site, target } = await start(t, { siteLimits: { connectMs: 100 } });
   t.mock.timers.enable({ apis: ["setTimeout"] });
   site.behave = (_request, socket) => {
@@ -284,9 +284,9 @@ test("row H4: a site that takes the connection in time may be slow with its answ
   assert.equal((await exchange(target, get()))[0]?.body, "slow");
 });
 
-test("row H4: a site that takes the connection and nothing else: 502", async (t) => {
+test("row H4: a site that accepts the connection and does nothing else: 502", async (t) => {
   const site = await startRawSite(t);
-  // It waits for a request, and would have to begin with TLS.
+  // It waits for a request and does not start TLS.
   const echo = await startEcho(t, {
     siteUrl: () => site.url.replace("http:", "https:"),
     siteLimits: { connectMs: 200 },
@@ -296,7 +296,7 @@ test("row H4: a site that takes the connection and nothing else: 502", async (t)
   await site.until(() => site.sockets.size === 0);
 });
 
-test("row H5: an early answer leaves, and what is left of the request reaches nobody", async (t) => {
+test("row H5: an early answer is passed on, and the rest of the request goes nowhere", async (t) => {
   const { site, target } = await start(t);
   for (const framing of ["content-length: 100000", "transfer-encoding: chunked"]) {
     const begun = framing.startsWith("t") ? "5\r\nbegun\r\n" : "begun";
@@ -314,12 +314,12 @@ test("row H5: an early answer leaves, and what is left of the request reaches no
   }
 });
 
-test("row H5: an early answer to a short body keeps the visitor's connection", async (t) => {
+test("row H5: an early answer to a short body keeps the visitor's connection open", async (t) => {
   const { site, target } = await start(t);
   site.onHead = (head, socket) => {
     if (head.method === "POST") socket.write(answerOf("too early"));
   };
-  // As much as the listener would throw away for the connection's sake, and as much as Node reads ahead.
+  // As much as the listener discards to keep the connection, and as much as Node buffers.
   const client = new RawSocket(target).send("POST /upload HTTP/1.1\r\nHost: a\r\ncontent-length: 65536\r\n\r\n");
   await client.responses(1);
   client.send(`${"x".repeat(65_536)}${get("/next")}`);
@@ -327,7 +327,7 @@ test("row H5: an early answer to a short body keeps the visitor's connection", a
   client.close();
 });
 
-test("row H5: a body that breaks off, is no body or takes too long is never complete at the site", async (t) => {
+test("row H5: a body that is cut, malformed or too slow is never complete at the site", async (t) => {
   const { site, target } = await start(t, {
     limits: { requestTimeoutMs: 400, headersTimeoutMs: 200, checkingIntervalMs: 50 },
   });
@@ -352,7 +352,7 @@ test("row H5: a body that breaks off, is no body or takes too long is never comp
   assert.deepEqual(site.requests, []);
 });
 
-test("row H5: 100 Continue comes when the site asks for the body, and not before", async (t) => {
+test("row H5: 100 Continue is sent when the site requests the body, and not before", async (t) => {
   const { site, target } = await start(t);
   const put = "PUT /up HTTP/1.1\r\nHost: a\r\ncontent-length: 4\r\nExpect: 100-continue\r\n\r\n";
   const asked = Promise.withResolvers<() => void>();
@@ -373,7 +373,7 @@ test("row H5: 100 Continue comes when the site asks for the body, and not before
   client.close();
 });
 
-test("row H5: a site that refuses ahead of the body is heard, and no 100 is", async (t) => {
+test("row H5: a refusal that the site sends before the body is passed on, without a 100", async (t) => {
   const { site, target } = await start(t);
   site.onHead = (_head, socket) => void socket.write(answerOf("no", "PUT", "HTTP/1.1 401 No"));
   const put = "PUT /up HTTP/1.1\r\nHost: a\r\ncontent-length: 400000\r\nExpect: 100-continue\r\n\r\n";
@@ -392,7 +392,7 @@ test("row H5: a client that does not wait for its 100 is served", async (t) => {
   assert.equal(site.requests.at(-1)?.body, "body");
 });
 
-test("row H4: HTTP/1.0 gets no chunks, no 100, and a Host is said for it", async (t) => {
+test("row H4: an HTTP/1.0 client gets no chunks and no 100, and its request gets a Host", async (t) => {
   const { site, target } = await start(t);
   site.behave = () => `${HEAD}transfer-encoding: chunked\r\n\r\n4\r\npage\r\n0\r\nx-trailer: 1\r\n\r\n`;
   const client = new RawSocket(target).send(
@@ -409,9 +409,9 @@ test("row H4: HTTP/1.0 gets no chunks, no 100, and a Host is said for it", async
   );
 });
 
-test("row H4: bytes beyond ASCII in a head pass as they are, both ways, with a body and without", async (t) => {
+test("row H4: bytes beyond ASCII in a head pass unchanged both ways, with a body and without", async (t) => {
   const { site, target } = await start(t);
-  // What is written here in Latin-1 is ü and č in UTF-8, and a byte that is neither.
+  // Written here in Latin-1; in UTF-8 the bytes are ü and č, and one that is invalid.
   const odd = "\u00c3\u00bc \u00c4\u008d \u00ff";
   site.behave = () => `${HEAD}content-length: 004\r\nlocation: /${odd}\r\n\r\npage`;
   for (const [head, body] of [
@@ -428,7 +428,7 @@ test("row H4: bytes beyond ASCII in a head pass as they are, both ways, with a b
   }
 });
 
-test("row H4: 4 MB pass both ways as they are", async (t) => {
+test("row H4: 4 MB pass unchanged both ways", async (t) => {
   const { site, target } = await start(t);
   const mb = "0123456789abcdef".repeat(65_536);
   site.behave = (request) => answerOf(request.body);
@@ -442,7 +442,7 @@ test("row H4: 4 MB pass both ways as they are", async (t) => {
   assert.equal(site.requests[0]?.body, mb.repeat(4));
 });
 
-test("row H4: what a visitor does not read is not taken from the site", async (t) => {
+test("row H4: what a visitor does not read is not read from the site", async (t) => {
   const { site, target } = await start(t);
   const opened = Promise.withResolvers<Socket>();
   site.behave = (_request, socket) => {
@@ -458,13 +458,13 @@ test("row H4: what a visitor does not read is not taken from the site", async (t
   const piece = Buffer.alloc(65_536, 0x78);
   let taken = 0;
   for (; taken < offered && (socket.write(piece) || (await drainedSoon(socket))); taken += piece.length);
-  // What the kernel holds of both connections is some megabytes.
+  // The kernel buffers some megabytes of both connections.
   assert.ok(taken < 24_000_000, `${taken} bytes were taken`);
   client.close();
   await site.until(() => site.sockets.size === 0);
 });
 
-/** Whether the socket takes bytes again within many turns of the event loop. */
+/** Whether the socket accepts bytes again within many turns of the event loop. */
 async function drainedSoon(socket: Socket): Promise<boolean> {
   let drained = false;
   socket.once("drain", () => {

@@ -1,6 +1,6 @@
 /**
  * docs/failure-model.md rows 18 and H6: WebSockets to the site: what is refused, what passes, and when a connection
- * ends that nobody ends.
+ * ends that neither side ends.
  */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
@@ -25,12 +25,12 @@ const ask = (path = "/live", ...headers: string[]) =>
     "\r\n",
   );
 
-/** Grants every upgrade and hands the site's side over. */
+/** Accepts every upgrade and returns the site's socket. */
 function grants(site: RawSite): Promise<Socket> {
   const granted = Promise.withResolvers<Socket>();
   site.behave = (request, socket) => {
     if (!request.headers.some(([name]) => name === "upgrade")) return answerNamed(request);
-    // What comes from here on are frames.
+    // Frames follow from here on.
     socket.removeAllListeners("data");
     socket.write(GRANTED);
     granted.resolve(socket);
@@ -42,7 +42,7 @@ function grants(site: RawSite): Promise<Socket> {
 const isOpen = (text: string) => text.startsWith("HTTP/1.1 101 ") && text.includes("\r\n\r\n");
 const nextVisit = async (target: Target) => (await exchange(target, "GET /next HTTP/1.1\r\nHost: a\r\n\r\n"))[0]?.body;
 
-test("row H6: bytes pass both ways, the first ones included, as many as there are", async (t) => {
+test("row H6: bytes pass both ways, those sent with the request included, and any number of them", async (t) => {
   const { site, target } = await start(t);
   const granted = grants(site);
   const client = new RawSocket(target).send(`${ask()}ahead`);
@@ -64,7 +64,7 @@ test("row H6: bytes pass both ways, the first ones included, as many as there ar
   await site.until(() => site.sockets.size === 0);
 });
 
-test("row H6: what a client says ahead of the 101 waits for it, and is no second request", async (t) => {
+test("row H6: bytes that a client sends before the 101 are held back and not read as a second request", async (t) => {
   const { site, target } = await start(t);
   site.behave = () => answerOf("no", "GET", "HTTP/1.1 403 No");
   const client = new RawSocket(target).send(`${ask()}GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n`);
@@ -118,7 +118,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
 };
 
 for (const [name, answer] of Object.entries(REFUSALS)) {
-  test(`row H6: a site that refuses ${name} is heard, and the connection ends`, async (t) => {
+  test(`row H6: the answer of a site that refuses ${name} is passed on, and the connection ends`, async (t) => {
     const { site, target } = await start(t);
     site.behave = () => answer;
     const [got] = await new RawSocket(target).send(ask()).responsesUntilClosed();
@@ -128,7 +128,7 @@ for (const [name, answer] of Object.entries(REFUSALS)) {
   });
 }
 
-test("row H6: a long refusal comes whole to who reads it slowly, and a cut one looks cut", async (t) => {
+test("row H6: a slow reader receives a long refusal completely, and a cut one is visibly cut", async (t) => {
   const { site, target } = await start(t);
   const mb = "0123456789abcdef".repeat(65_536);
   site.behave = () => answerOf(mb.repeat(8));
@@ -170,7 +170,7 @@ test("row H6: an upgrade that is never answered ends: 504", async (t) => {
   await site.until(() => site.sockets.size === 0);
 });
 
-test("row H6: a site that is away, or leaves ahead of its answer, ends the client's connection: 502", async (t) => {
+test("row H6: a site that is unreachable, or closes before its answer, ends the client's connection: 502", async (t) => {
   const away = await startEcho(t, { siteUrl: () => "http://127.0.0.1:1" });
   assert.equal((await new RawSocket(away.target).send(ask()).responsesUntilClosed())[0]?.status, 502);
   const { site, target } = await start(t);
@@ -211,7 +211,7 @@ for (const reset of [false, true]) {
     client.close();
   });
 
-  test(`row H6: ${how} of the client's side ahead of the answer ends the site's`, async (t) => {
+  test(`row H6: ${how} of the client's side before the answer ends the site's`, async (t) => {
     const { site, target } = await start(t);
     site.behave = () => undefined;
     const client = new RawSocket(target).send(ask());
@@ -234,7 +234,7 @@ test("row H6: a client that never ends its own half is cut", async (t) => {
   client.close();
 });
 
-test("row H6: silence of both sides ends the connection, a word of either keeps it", async (t) => {
+test("row H6: silence of both sides ends the connection, bytes from either keep it open", async (t) => {
   const { site, target } = await start(t, { siteLimits: { idleMs: 300 } });
   const granted = grants(site);
   const client = new RawSocket(target).send(ask());
@@ -285,7 +285,7 @@ test("row 18: HTTP/1.0 is not upgraded", async (t) => {
   assert.equal(answer?.body, "GET /live for 127.0.0.1\n");
 });
 
-test("row 18: an upgrade behind a request that runs waits for its turn, as a plain one", async (t) => {
+test("row 18: an upgrade after a running request waits for its turn and is served as a plain request", async (t) => {
   const { site, target } = await start(t);
   const first = Promise.withResolvers<void>();
   site.behave = (request, socket) => {
@@ -304,7 +304,7 @@ test("row 18: an upgrade behind a request that runs waits for its turn, as a pla
   client.close();
 });
 
-test("row H6: a refused upgrade says why in the API's own shape", async (t) => {
+test("row H6: a refused upgrade gets its reason in the form of the API's errors", async (t) => {
   const { site, target } = await start(t);
   const [byTarget] = await new RawSocket(target).send(ask("/live#x")).responsesUntilClosed();
   assert.deepEqual([byTarget?.status, causeOf(byTarget?.body ?? "")], [400, "framing"]);
@@ -313,7 +313,7 @@ test("row H6: a refused upgrade says why in the API's own shape", async (t) => {
   assert.deepEqual(site.requests, []);
 });
 
-test("row H6: upgraded connections have a number, and leave requests theirs", async (t) => {
+test("row H6: upgraded connections have a limit of their own and leave room for requests", async (t) => {
   const { site, target } = await start(t, { siteLimits: { upgradesMax: 4, waitMs: 50 } });
   grants(site);
   const clients: RawSocket[] = [];
@@ -332,7 +332,7 @@ test("row H6: upgraded connections have a number, and leave requests theirs", as
   for (const client of [...clients, after]) client.close();
 });
 
-test("row H6: a drain's deadline cuts upgraded connections, answered or not", async (t) => {
+test("row H6: the deadline of a drain cuts upgraded connections, answered or not", async (t) => {
   const { site, target, listener } = await start(t);
   const granted = grants(site);
   const open = new RawSocket(target).send(ask());
@@ -347,7 +347,7 @@ test("row H6: a drain's deadline cuts upgraded connections, answered or not", as
   await site.until(() => site.sockets.size === 0);
 });
 
-test("row H6: connections that have ended are not remembered", async (t) => {
+test("row H6: connections that have ended are garbage-collected", async (t) => {
   const { site, target } = await start(t);
   const pass = async () => {
     void grants(site);

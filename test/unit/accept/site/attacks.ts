@@ -1,6 +1,6 @@
 /**
  * Requests that try to become two on the way to the site: every method with every framing and every `Connection` that
- * names what it should not. Each carries a whole second request where a body may stand.
+ * names a header that it should not. Each carries a complete second request where a body may be.
  */
 import assert from "node:assert/strict";
 import type { RawSite, SeenRequest } from "../../../rig/raw-site.ts";
@@ -25,11 +25,11 @@ interface Framing {
   readonly name: string;
   readonly headers: readonly string[];
   readonly sent: string;
-  /** What is the body once it has been read. */
+  /** The expected body at the site. */
   readonly body: string;
 }
 
-/** The request that an attack hopes to be read as a second one; its own body eats what follows. */
+/** The request that an attack tries to smuggle; its header swallows what follows. */
 export function smuggled(mark: string): string {
   return `GET /smuggled-${mark} HTTP/1.1\r\nHost: site.test\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n`;
 }
@@ -68,12 +68,12 @@ export interface Attack {
   readonly method: string;
   readonly target: string;
   readonly body: string;
-  /** The two parts of what is sent. */
+  /** The two parts of the bytes sent. */
   readonly head: string;
   readonly sent: string;
 }
 
-/** With the head first, a front has passed it on by the time that the body comes, and cannot count the body. */
+/** With the head first, a front has already passed it on when the body arrives, and cannot count the body. */
 export type Pace = "in one piece" | "the head first";
 
 /** Method x framing x `Connection`, each with a mark of its own. */
@@ -109,14 +109,14 @@ export function attacks(pace: Pace): readonly Attack[] {
 
 export interface Outcome {
   readonly attack: Attack;
-  /** The answer that the attacker got, or undefined when the connection was closed without one. */
+  /** The status that the attacker got, or undefined when the connection was closed without an answer. */
   readonly status: number | undefined;
-  /** What is wrong; empty when nothing is. */
+  /** The faults found; empty when there are none. */
   readonly wrong: readonly string[];
 }
 
 /**
- * Sends one attack, then a visitor's own request on another connection, and compares what the site has parsed.
+ * Sends one attack, then a visitor's own request on another connection, and checks what the site has parsed.
  * @param victim keeps its connection from one attack to the next, as a front does.
  */
 export async function attackOnce(
@@ -154,7 +154,7 @@ export async function attackOnce(
   return { attack, status: answer?.status, wrong };
 }
 
-/** HEAD has a length and no body, which a client must know. */
+/** An answer to HEAD has a length and no body, which a client must know. */
 async function headResponse(client: RawSocket): Promise<readonly Pick<RawResponse, "status" | "body">[]> {
   const text = await client.until((all) => all.includes("\r\n\r\n"));
   return text === "" ? [] : [{ status: Number(text.split(" ")[1]), body: "" }];
@@ -174,7 +174,7 @@ function differences(own: readonly SeenRequest[], attack: Attack): string[] {
   return wrong;
 }
 
-/** A visitor who does nothing wrong, on a connection that is kept. */
+/** A well-behaved visitor on a kept connection. */
 export class Victim {
   readonly #target: Target;
   #client: RawSocket | undefined;
@@ -183,7 +183,7 @@ export class Victim {
     this.#target = target;
   }
 
-  /** @returns the body that was answered. */
+  /** @returns the body of the answer. */
   async visit(path: string): Promise<string> {
     if (this.#client === undefined || this.#client.isClosed) this.#client = new RawSocket(this.#target);
     this.#client.send(`GET ${path} HTTP/1.1\r\nHost: site.test\r\n\r\n`);
@@ -209,7 +209,7 @@ export async function attackAll(
   return outcomes;
 }
 
-/** Fails with the names of the attacks that came through. */
+/** Fails with the names of the attacks that succeeded. */
 export function assertHeld(outcomes: readonly Outcome[]): void {
   const through = outcomes.filter(({ wrong }) => wrong.length > 0);
   const lines = through.map(

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H3: no key of ours reaches the site, from any place where a client may put it; the site's
- * own credentials do.
+ * docs/failure-model.md row H3: no key of the gateway reaches the site, wherever a client puts it; the site's own
+ * credentials do.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ const base64 = (text: string) => Buffer.from(text).toString("base64");
 const base64url = (text: string) => Buffer.from(text).toString("base64url");
 const percent = (text: string) => [...text].map((each) => `%${each.charCodeAt(0).toString(16)}`).join("");
 
-/** Headers that carry a key, and what may be left of each: undefined, nothing. */
+/** Headers that carry a key, and what is left of each; undefined: the header is removed. */
 const CARRIED: readonly (readonly [name: string, value: string, left: string | undefined])[] = [
   ["authorization", `Bearer ${KEY}`, undefined],
   ["authorization", `bearer ${KEY}`, undefined],
@@ -23,7 +23,7 @@ const CARRIED: readonly (readonly [name: string, value: string, left: string | u
   ["authorization", `Basic ${base64(`${KEY}:`)}`, undefined],
   ["authorization", `Basic ${base64url(`a-longer-user:${KEY}`)}`, undefined],
   ["authorization", `Bearer ${base64(KEY)}`, undefined],
-  // Mistyped, and still nobody else's business.
+  // Mistyped keys are removed, too.
   ["authorization", `Bearer ${KEY.slice(0, -1)}`, undefined],
   ["authorization", `Bearer\t${KEY.slice(0, -1)}`, undefined],
   ["authorization", KEY.slice(0, -1), undefined],
@@ -63,7 +63,7 @@ const CARRIED: readonly (readonly [name: string, value: string, left: string | u
 ];
 
 const DIGEST = "0123456789abcdef".repeat(4);
-/** What is the site's own. */
+/** Credentials and headers that belong to the site. */
 const FOREIGN: readonly (readonly [name: string, value: string])[] = [
   ["authorization", "Bearer the-sites-own"],
   ["authorization", `Bearer task-${DIGEST}`],
@@ -82,7 +82,7 @@ const FOREIGN: readonly (readonly [name: string, value: string])[] = [
   ["session_id", "s-1"],
 ];
 
-/** Every reading of what the site got, made here by other means than the ones under test. */
+/** Every decoding of the bytes that the site received, made without the code under test. */
 function readings(bytes: string): string {
   const decoded = [bytes];
   for (let round = 0; round < 3; round += 1) {
@@ -95,14 +95,14 @@ function readings(bytes: string): string {
 
 function assertNoKey(site: RawSite, what: string): void {
   const all = readings(site.connections.join("\n"));
-  // The secret part alone would do.
+  // The secret part alone would be enough.
   for (const key of [KEY, OTHER_KEY]) assert.ok(!all.includes(key.slice(13, 45).toLowerCase()), what);
 }
 
 const get = (target: Target, path: string, ...headers: string[]) =>
   exchange(target, [`GET ${path} HTTP/1.1`, "Host: site.test", ...headers, "", ""].join("\r\n"));
 
-test("row H3: headers that carry a key lose it", async (t) => {
+test("row H3: keys are removed from headers", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   for (const [name, value, left] of CARRIED) {
@@ -114,7 +114,7 @@ test("row H3: headers that carry a key lose it", async (t) => {
   }
 });
 
-test("row H3: the same on a WebSocket's request", async (t) => {
+test("row H3: keys are removed from the headers of a WebSocket upgrade", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   for (const [name, value, left] of CARRIED) {
@@ -126,7 +126,7 @@ test("row H3: the same on a WebSocket's request", async (t) => {
   }
 });
 
-test("row H3: the site's own credentials pass as they are", async (t) => {
+test("row H3: the site's own credentials pass unchanged", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   for (const [name, value] of FOREIGN) {
@@ -135,7 +135,7 @@ test("row H3: the site's own credentials pass as they are", async (t) => {
   }
 });
 
-test("row H3: a key beside the site's own credentials takes none of them along", async (t) => {
+test("row H3: removing a key keeps the site's own credentials beside it", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   await get(

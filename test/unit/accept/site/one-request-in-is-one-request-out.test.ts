@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md row H1: no framing, no method and no `Connection` makes two requests of one on the way to the
+ * docs/failure-model.md row H1: no framing, method or `Connection` header turns one request into two on the way to the
  * site.
  */
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ for (const pace of ["in one piece", "the head first"] as const) {
   });
 }
 
-test("row H1: a body is framed at the site as it came, and nothing is said twice about it", async (t) => {
+test("row H1: a body has the same framing at the site as at the gateway, given by one header", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url });
   const framings = [
@@ -31,7 +31,7 @@ test("row H1: a body is framed at the site as it came, and nothing is said twice
     ["Content-Length: 0\r\n", "", "length"],
     ["Content-Length: 005\r\n", "hello", "length"],
     ["Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n", "chunked"],
-    // Servers of CGI's kind would take these for the real ones.
+    // CGI servers would mistake these for the real headers.
     ["content_length: 5\r\ntransfer_encoding: chunked\r\nContent-Length: 4\r\n", "body", "length"],
   ] as const;
   for (const method of ["GET", "HEAD", "POST", "DELETE", "OPTIONS", "PURGE"]) {
@@ -41,13 +41,13 @@ test("row H1: a body is framed at the site as it came, and nothing is said twice
       assert.deepEqual([seen?.method, seen?.framing], [method, framing]);
       const about = seen?.headers.filter(([name]) => /content.length|transfer.encoding|trailer/.test(name)) ?? [];
       assert.equal(about.length, framing === "none" ? 0 : 1, `${method} ${header}`);
-      // 010 would be eight to some.
+      // Some servers would read 010 as octal eight.
       if (framing === "length") assert.equal(about[0]?.[1], String(body.length));
     }
   }
 });
 
-test("row H1, 76: Connection and other spellings take nothing of ours away and bring nothing in", async (t) => {
+test("row H1, 76: Connection and other spellings neither remove the gateway's headers nor add forged ones", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, { siteUrl: () => site.url, trustProxy: ["127.0.0.1/32"] });
   const sent = [

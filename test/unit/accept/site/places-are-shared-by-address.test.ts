@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row H7: visitors without a key share the site's connections by their address; nobody can take
- * them all.
+ * docs/failure-model.md row H7: visitors without a key share the site's connections by address; a single address cannot
+ * take them all.
  */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
@@ -14,7 +14,7 @@ import { causeOf, startEcho } from "../echo.ts";
 const never = new AbortController().signal;
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test("row H7: alone an address gets half, and whoever is new finds a place", async () => {
+test("row H7: a single address gets half of the places, and a new address always finds one", async () => {
   const places = new SitePlaces({ placesMax: 256, waitingMax: 0, waitMs: 1_000 });
   const takeAll = async (address: string): Promise<Leave[]> => {
     const taken: Leave[] = [];
@@ -32,7 +32,7 @@ test("row H7: alone an address gets half, and whoever is new finds a place", asy
   assert.equal(places.census.taken, 128, "a place is given back once");
 });
 
-test("row H7: a whole /64 is one address, and so are all without one", async () => {
+test("row H7: a /64 network counts as one address, and so do all clients without an address", async () => {
   const places = new SitePlaces({ placesMax: 4, waitingMax: 0, waitMs: 1_000 });
   assert.ok(await places.enter("2001:db8:0:1::1", never));
   assert.ok(await places.enter("2001:db8:0:1::2", never));
@@ -41,7 +41,7 @@ test("row H7: a whole /64 is one address, and so are all without one", async () 
   assert.equal(await places.enter(undefined, never), undefined);
 });
 
-test("row H7: all of an IPv6 network together leave room for others, and it counts like one address", async () => {
+test("row H7: all addresses of an IPv6 network together leave room for others, and the network counts like one address", async () => {
   const places = new SitePlaces({ placesMax: 256, waitingMax: 0, waitMs: 1_000 });
   const taken: Leave[] = [];
   for (let at = 0; at < 256; at += 1) {
@@ -56,7 +56,7 @@ test("row H7: all of an IPv6 network together leave room for others, and it coun
   assert.ok(await places.enter("2001:db8:0:1::1", never));
 });
 
-test("row H7: whoever leaves its place in the line, or waits in vain, leaves nothing behind", async () => {
+test("row H7: a visitor that leaves the queue, or whose wait ends, holds nothing", async () => {
   const places = new SitePlaces({ placesMax: 2, waitingMax: 4, waitMs: 20 });
   const leave = await places.enter("a", never);
   const left = new AbortController();
@@ -71,7 +71,7 @@ test("row H7: whoever leaves its place in the line, or waits in vain, leaves not
   assert.deepEqual(places.census, { taken: 0, waiting: 0 });
 });
 
-test("row H7: the lines take turns, however fast the places of one of them end", async () => {
+test("row H7: the queues of addresses take turns, however fast the places of one of them are returned", async () => {
   const places = new SitePlaces({ placesMax: 2, waitingMax: 8, waitMs: 60_000 });
   const first = await places.enter("192.0.2.9", never);
   const second = await places.enter("192.0.2.8", never);
@@ -89,14 +89,14 @@ test("row H7: the lines take turns, however fast the places of one of them end",
   assert.deepEqual(places.census, { taken: 0, waiting: 0 });
 });
 
-/** A step of the model: an address comes, or one that holds a place or waits for it goes. */
+/** A step of the model: an address enters, returns a place, or stops waiting. */
 const step = fc.record({
   kind: fc.constantFrom("enter", "enter", "leave", "abort"),
   address: fc.constantFrom("a", "b", "c", "d", undefined),
   which: fc.nat(100),
 });
 
-test("row H7: whatever the order, no place is lost or given twice, and nobody waits who may come", async () => {
+test("row H7: in any order of steps no place is lost or given twice, and no one waits while a place is available", async () => {
   const sizes = fc.record({ placesMax: fc.integer({ min: 1, max: 8 }), waitingMax: fc.integer({ min: 0, max: 6 }) });
   await fc.assert(
     fc.asyncProperty(sizes, fc.array(step, { maxLength: 60 }), async ({ placesMax, waitingMax }, steps) => {
@@ -147,23 +147,23 @@ const from = (address: string, path: string) =>
   `GET ${path} HTTP/1.1\r\nHost: site.test\r\nX-Forwarded-For: ${address}\r\n\r\n`;
 const visit = async (target: Target, address: string) => (await exchange(target, from(address, "/page")))[0];
 
-test("row H7: one visitor's slow requests leave room for all others, and give it back when they go", async (t) => {
+test("row H7: one visitor's slow requests leave room for all others, and return their places when they end", async (t) => {
   const { site, target } = await start(t, { siteLimits: { requestsMax: 8, waitingMax: 4, waitMs: 60_000 } });
   const greedy = Array.from({ length: 40 }, (_, at) => new RawSocket(target).send(from("192.0.2.1", `/slow-${at}`)));
-  // Four run, two wait, and all others hear that there is no room.
+  // Four run, two wait, and all others are refused.
   const refused = greedy.map((socket) => socket.responses(1));
   await site.until(() => site.requests.length === 4);
-  let told = 0;
-  const allTold = Promise.withResolvers<void>();
+  let answered = 0;
+  const allAnswered = Promise.withResolvers<void>();
   for (const one of refused) {
     void one.then(([answer]) => {
       if (answer === undefined) return;
       assert.deepEqual([answer.status, causeOf(answer.body)], [503, "overloaded"]);
-      told += 1;
-      if (told === 34) allTold.resolve();
+      answered += 1;
+      if (answered === 34) allAnswered.resolve();
     });
   }
-  await allTold.promise;
+  await allAnswered.promise;
   for (let at = 2; at < 60; at += 1) {
     const page = await visit(target, `192.0.2.${at}`);
     assert.equal(page?.body, `GET /page for 192.0.2.${at}\n`);
@@ -174,7 +174,7 @@ test("row H7: one visitor's slow requests leave room for all others, and give it
   assert.equal((await visit(target, "192.0.2.1"))?.status, 200);
 });
 
-test("row H7: who waits is served when a place is free", async (t) => {
+test("row H7: a waiting visitor is served when a place becomes free", async (t) => {
   const { site, target } = await start(t, { siteLimits: { requestsMax: 2, waitMs: 60_000 } });
   const slow = new RawSocket(target).send(from("192.0.2.1", "/slow"));
   await site.until(() => site.requests.length === 1);
@@ -184,7 +184,7 @@ test("row H7: who waits is served when a place is free", async (t) => {
   assert.equal((await waits)?.body, "GET /page for 192.0.2.1\n");
 });
 
-test("row H7: who waits in vain gets 503 with the time to come back", async (t) => {
+test("row H7: a visitor whose wait ends without a place gets 503", async (t) => {
   const { site, target } = await start(t, { siteLimits: { requestsMax: 2, waitMs: 50 } });
   const slow = new RawSocket(target).send(from("192.0.2.1", "/slow"));
   await site.until(() => site.requests.length === 1);
@@ -194,7 +194,7 @@ test("row H7: who waits in vain gets 503 with the time to come back", async (t) 
   slow.close();
 });
 
-test("row H7: a visitor who sends or reads too slowly gives the place back", async (t) => {
+test("row H7: a visitor who sends or reads too slowly loses its place", async (t) => {
   const { site, target } = await start(t, {
     siteLimits: { requestsMax: 2, waitMs: 60_000 },
     limits: { requestTimeoutMs: 200, headersTimeoutMs: 100, checkingIntervalMs: 50, writeStallMs: 200 },

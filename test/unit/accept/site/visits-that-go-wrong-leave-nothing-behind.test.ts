@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows H4 to H7: sites and visitors that misbehave in any combination; afterwards every place and
- * connection is free.
+ * docs/failure-model.md rows H4 to H7: sites and visitors that misbehave in every combination; afterwards every place
+ * and connection is free.
  */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
@@ -63,7 +63,7 @@ test("rows H4 to H7: every site with every visitor, body, upgrade and moment of 
             const client = new RawSocket(echo.target).send(bytes);
             if (!early) await client.until((text) => text.includes("\r\n\r\n"));
             misbehave(client);
-            // In no case does the connection stay: answered ones are left, all others end.
+            // The connection never stays: the client closes answered ones, and all others end by themselves.
             await client.until((text) => text.includes("\r\n\r\n") && !text.includes(" 101 "));
             client.close();
             await client.closed;
@@ -81,7 +81,7 @@ test("rows H4 to H7: every site with every visitor, body, upgrade and moment of 
   }
   await site.until(() => site.sockets.size === 0);
   assert.deepEqual(echo.crashes, []);
-  // All of one address's places, at once.
+  // All places of one address at once.
   const asked = Array.from({ length: 8 }, (_, at) => exchange(echo.target, `GET /${at} HTTP/1.1\r\nHost: a\r\n\r\n`));
   const answers = await Promise.all(asked);
   assert.deepEqual(
