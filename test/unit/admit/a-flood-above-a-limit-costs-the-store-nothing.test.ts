@@ -1,4 +1,4 @@
-/** What is remembered of a key above its requests per minute (src/admit/seen-keys.ts). */
+/** A flooding key above its requests per minute is refused from memory (src/admit/seen-keys.ts). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createSeenKeys } from "../../../src/admit/seen-keys.ts";
@@ -27,7 +27,7 @@ function memory() {
   return { seen, pass, flood };
 }
 
-test("the time to wait goes down, and what is left of the limits is told as of now", () => {
+test("a refusal from memory gives the remaining wait and the limits' resets as of now", () => {
   const { seen, pass, flood } = memory();
   flood(30_000);
   pass(100);
@@ -49,7 +49,7 @@ test("below a flood the store is asked each time", () => {
   assert.ok(seen.limited(KEY));
 });
 
-test("a large body is as many: what it costs is what a flood costs", () => {
+test("a refusal with a large body counts as several, by the size of the body", () => {
   const { seen, pass, flood } = memory();
   flood(30_000, 4, 128 * 1024);
   assert.ok(seen.limited(KEY), "four of five each");
@@ -65,7 +65,7 @@ test("a large body is as many: what it costs is what a flood costs", () => {
   assert.equal(seen.limited(KEY), undefined, "for a quarter of a second");
 });
 
-test("while a flood goes on the store is asked once in a quarter of a second, and at once where the wait is over", () => {
+test("during a flood the store is asked once every quarter of a second, and as soon as the wait is over", () => {
   const { seen, pass, flood } = memory();
   flood(30_000);
   pass(249);
@@ -84,7 +84,7 @@ test("while a flood goes on the store is asked once in a quarter of a second, an
   assert.equal(seen.limited(KEY), undefined);
 });
 
-test("refusals that the store was not asked for keep a flood going", () => {
+test("refusals from memory keep a flood going", () => {
   const { seen, pass, flood } = memory();
   flood(30_000);
   pass(250);
@@ -95,7 +95,7 @@ test("refusals that the store was not asked for keep a flood going", () => {
   assert.ok(seen.limited(KEY));
 });
 
-test("what the store says in the middle of a flood counts from then on", () => {
+test("an answer of the store in the middle of a flood replaces the remembered one", () => {
   const { seen, pass, flood } = memory();
   flood(30_000);
   pass(100);
@@ -114,7 +114,7 @@ test("a flood that has ended is forgotten", () => {
   assert.equal(seen.limited(KEY), undefined);
 });
 
-test("a refusal that hangs on the request is not remembered", () => {
+test("a refusal that depends on the request is not remembered", () => {
   const { seen } = memory();
   for (const cause of ["tokens", "concurrency", "insufficient_balance"] as const) {
     for (let i = 0; i < 30; i++) seen.noteLimited(KEY, refused(cause, 30_000), 0);

@@ -1,4 +1,7 @@
-/** Groups in which a request costs the same are reckoned once (src/admit/serving.ts): none may get another's figures. */
+/**
+ * Groups in which a request costs the same are computed once (src/admit/serving.ts): no group may get another's
+ * figures.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { measure, type OfferedTerms } from "../../../src/admit/terms.ts";
@@ -38,7 +41,7 @@ function offered(catalog: Catalog): readonly OfferedTerms[] {
   return quote.groups;
 }
 
-test("each group's terms are those that it has where no other serves the model", () => {
+test("each group's terms are the same as if no other group served the model", () => {
   const groups = [
     group("a", 1_000_000n, 0),
     group("b", 2_000_000n, 0),
@@ -54,7 +57,7 @@ test("each group's terms are those that it has where no other serves the model",
   assert.equal(new Set(together.map(({ holdFull }) => holdFull)).size, 4, "a and c cost the same, and no others");
 });
 
-test("another catalog has groups of its own, and only those that serve the model", () => {
+test("another catalog has its own groups, and only groups that serve the model are offered", () => {
   const names = (...groups: readonly Group[]) => offered(catalogOf(...groups)).map((one) => one.group);
   assert.deepEqual(names(group("a", 1_000_000n, 0)), ["a"]);
   assert.deepEqual(names(group("b", 1_000_000n, 0), group("c", 1_000_000n, 0, ["another"])), ["b"]);

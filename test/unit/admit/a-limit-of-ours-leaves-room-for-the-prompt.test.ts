@@ -1,4 +1,4 @@
-/** The output limit of a stream whose client has named none: one line is a model, a prompt, and the limit that is sent. */
+/** The output limit of a stream whose client set none: each line is a model, a prompt, and the limit that is sent. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openLimit, type Terms } from "../../../src/admit/terms.ts";

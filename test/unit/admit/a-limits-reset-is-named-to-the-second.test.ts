@@ -1,10 +1,10 @@
-/** Messages clients are told an instant, which is put together by hand. */
+/** The reset of a limit as messages clients get it: a timestamp that is formatted without Date. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { limitHeaders } from "../../../src/admit/limit-headers.ts";
 
-test("property: the instant is the one of a Date, without what is below a second", () => {
+test("property: the timestamp equals that of a Date without its milliseconds", () => {
   const wall = fc.double({ min: 0, max: 4e12, noNaN: true });
   fc.assert(
     fc.property(wall, fc.nat(100_000), (wallMs, resetMs) => {

@@ -1,7 +1,7 @@
 /**
- * A key whose request is refused, for want of funds or by a limit, is a good key, and is remembered as one: it need not share
- * the look-ups that an address full of bad keys has left (docs/failure-model.md row 30). A budget that it has met is told of. Its
- * client is told which limit it was, whose, and how long to wait.
+ * A key whose request is refused for lack of funds or by a limit is valid, and is remembered as good: it does not
+ * compete for the lookups that an address with many bad keys has left (docs/failure-model.md row 30). A used-up budget
+ * is reported. The client learns which limit it was, whose, and how long to wait.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -14,19 +14,19 @@ import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
 const KEY = { tag: "tag" as AccountTag, hash: "hash" as KeyHash } as WellFormedKey;
 
-/** What is remembered and told of when a store refuses so. */
+/** What is remembered and reported after this refusal of the store. */
 function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): readonly string[] {
-  const told: string[] = [];
+  const events: string[] = [];
   const seenKeys: SeenKeys = {
     bad: () => undefined,
     wasGood: () => false,
     limited: () => undefined,
-    noteBad: (hash, why) => void told.push(`${hash} is bad: ${why}`),
-    noteGood: (hash) => void told.push(`${hash} is good`),
+    noteBad: (hash, why) => void events.push(`${hash} is bad: ${why}`),
+    noteGood: (hash) => void events.push(`${hash} is good`),
     noteLimited: (_hash, { cause: why }, bytes) =>
-      void (why === "requests" && told.push(`its rate is known after ${bytes} bytes`)),
+      void (why === "requests" && events.push(`its rate is known after ${bytes} bytes`)),
   };
-  const onBudgetMet = (tag: AccountTag) => void told.push(`budget of ${tag}`);
+  const onBudgetMet = (tag: AccountTag) => void events.push(`budget of ${tag}`);
   const limits = { requests: undefined, tokens: undefined };
   const answer: AdmitRefused = { outcome: "refused", cause, group: "money", retryAfterMs: undefined, limits, ...more };
   const parts = { seenKeys, wallMs: () => 0, onBudgetMet };
@@ -38,10 +38,10 @@ function noted(cause: AdmitRefused["cause"], more: Partial<AdmitRefused> = {}): 
     parts,
   );
   assert.equal(refused.cause, cause);
-  return told;
+  return events;
 }
 
-test("a key whose request is refused is good, whatever it is refused for", () => {
+test("a key whose request is refused is remembered as good, whatever the cause", () => {
   for (const cause of ["insufficient_balance", "not_in_plan", "idempotency_key"] as const) {
     assert.deepEqual(noted(cause), ["hash is good"], cause);
   }
@@ -49,14 +49,14 @@ test("a key whose request is refused is good, whatever it is refused for", () =>
   assert.deepEqual(noted("key_budget", { span: "day" }), ["hash is good", "budget of tag"]);
 });
 
-test("a key that is refused itself is not, and only one that stays refused is remembered as bad", () => {
+test("a refused key is not remembered as good, and only an unknown or revoked one is remembered as bad", () => {
   assert.deepEqual(noted("unknown_key"), ["hash is bad: unknown_key"]);
   assert.deepEqual(noted("revoked_key"), ["hash is bad: revoked_key"]);
   for (const cause of ["suspended", "expired_key", "address_not_allowed"] as const) assert.deepEqual(noted(cause), []);
 });
 
-/** What a client is told. */
-function told(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
+/** What the client is answered. */
+function answered(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
   const limits = { requests: undefined, tokens: undefined };
   const answer: AdmitRefused = { outcome: "refused", cause, group: "cards", retryAfterMs: undefined, limits, ...more };
   const parts = { seenKeys: FORGETFUL, wallMs: () => 0 };
@@ -70,23 +70,23 @@ function told(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
   return { detail: refused.facts.detail, retryAfterS: refused.retryAfterS };
 }
 
-test("a limit is told by its figure, the key's own where that refuses, and the wait is never too short", () => {
-  assert.deepEqual(told("requests", { retryAfterMs: 1_001 }), {
+test("a refusal names the figure of the limit and whether it is the key's or the account's, and the wait is rounded up", () => {
+  assert.deepEqual(answered("requests", { retryAfterMs: 1_001 }), {
     detail: "The limit is 120 requests per minute.",
     retryAfterS: 2,
   });
-  assert.equal(told("tokens", { group: "double" }).detail, "The limit is 100000 tokens per minute.");
-  assert.equal(told("concurrency", {}).detail, "The limit is 4 requests at once.");
-  assert.equal(told("concurrency", { limitOfKey: 2 }).detail, "The limit of this key is 2 requests at once.");
+  assert.equal(answered("tokens", { group: "double" }).detail, "The limit is 100000 tokens per minute.");
+  assert.equal(answered("concurrency", {}).detail, "The limit is 4 requests at once.");
+  assert.equal(answered("concurrency", { limitOfKey: 2 }).detail, "The limit of this key is 2 requests at once.");
   assert.equal(
-    told("concurrency", { limitOfAccount: 1_000 }).detail,
+    answered("concurrency", { limitOfAccount: 1_000 }).detail,
     "The limit of an account is 1000 requests at once.",
   );
 });
 
-test("who has the idempotency key is told, and whether it asked for something else", () => {
+test("a refusal over an idempotency key names the request that used it, and whether that was another request", () => {
   const first = "0".repeat(32) as RequestId;
   const id = printRequestId(first);
-  assert.equal(told("idempotency_key", { first }).detail, `Request ${id} used this key with another path or body.`);
-  assert.equal(told("idempotency_in_progress", { first }).detail, `The first request with this key is ${id}.`);
+  assert.equal(answered("idempotency_key", { first }).detail, `Request ${id} used this key with another path or body.`);
+  assert.equal(answered("idempotency_in_progress", { first }).detail, `The first request with this key is ${id}.`);
 });

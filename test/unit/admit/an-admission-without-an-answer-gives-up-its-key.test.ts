@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B5: the store may have carried out an admission whose answer never came; what it took is
- * given up, the key too.
+ * docs/failure-model.md row B5: the store may have carried out an admission whose answer was lost. The hold and the
+ * idempotency key that it took are released.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -16,7 +16,7 @@ import { newRequestId } from "../../../src/values/request-id.ts";
 import { settingsOf, testConfig } from "../../rig/gateway.ts";
 import { openTestStore } from "../console/test-store.ts";
 
-test("the reply of an admission is lost: 503, and its settlement frees hold and key", async (t) => {
+test("an admission whose answer is lost is a 503, and settling it frees the hold and the idempotency key", async (t) => {
   const store = await openTestStore(t);
   const tag = newAccountTag(randomBytes);
   const key = newKey(tag, randomBytes);

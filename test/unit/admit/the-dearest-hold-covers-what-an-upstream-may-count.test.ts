@@ -1,6 +1,6 @@
 /**
- * What an account is held for whose charges exceeded their holds again and again (promise 1), and what every hold has beside
- * the tokens. A part left out here is a part that somebody who knows of it has for nothing.
+ * The worst-case hold of an account whose charges exceeded its holds repeatedly (promise 1), and what every hold covers
+ * in addition to the tokens. A part that is left out here is free for whoever knows it.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,7 +10,7 @@ import type { Envelope } from "../../../src/values/members/envelope.ts";
 import type { Multiplier } from "../../../src/values/price.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
-// Nano-dollars a token: figures that nobody has to round.
+// Nano-dollars per token: figures that need no rounding.
 const PRICE = { ...MODEL.price, input: 1_000_000n, output: 5_000_000n };
 const INPUT = 2n;
 const OUTPUT = 5n;
@@ -63,7 +63,7 @@ function measured(facts: Partial<Envelope>): Terms & { readonly paying: OfferedT
 /** A hold in nano-dollars. */
 const held = (input: number, output: number) => BigInt(input) * INPUT + BigInt(output) * OUTPUT;
 
-test("the dearest is a token a byte and the model's most; its least is a useful answer to the same input", () => {
+test("the worst case is one token per byte and the model's maximum output; the smallest hold is a useful answer to the same input", () => {
   const { paying, double } = measured({});
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 100), held(1_000, 16)]);
   const { ceilings: _, toolsHold: __, ...dear } = paying.dear;
@@ -76,7 +76,7 @@ test("the dearest is a token a byte and the model's most; its least is a useful 
   );
 });
 
-test("a limit below a useful answer is all that is held, and the least", () => {
+test("with a limit below a useful answer, the full and the smallest hold cover that limit", () => {
   const { paying } = measured({ limit: { field: "max_tokens", value: 8 } });
   assert.deepEqual(
     [paying.holdFull, paying.holdMin, paying.dear.holdMin],
@@ -84,7 +84,7 @@ test("a limit below a useful answer is all that is held, and the least", () => {
   );
 });
 
-test("each choice is held, at the dearest as well", () => {
+test("every choice is held, in the worst case as well", () => {
   const { paying } = measured({ choices: 4 });
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 400), held(1_000, 64)]);
   assert.deepEqual(
@@ -93,29 +93,30 @@ test("each choice is held, at the dearest as well", () => {
   );
 });
 
-test("a thinking budget above the limit is held beside it, and no answer is bought with its part", () => {
+test("a thinking budget above the limit is held in addition to it, and does not pay for answer tokens", () => {
   const limit = (value: number) => ({ field: "max_tokens", value });
   const { paying, double: _, ...terms } = measured({ limit: limit(16), thinkingBudget: 500, choices: 2 });
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 2 * 516), held(1_000, 2 * 516)]);
   assert.equal(affordableLimit(terms, paying, paying.holdFull), 16);
-  // Within the limit it is the limit's; never more than the model gives; a stream without a limit grows instead.
+  // A budget within the limit adds nothing; the model's maximum is never exceeded; the hold of a stream without a limit
+  // grows instead.
   assert.equal(measured({ limit: limit(600), thinkingBudget: 500 }).paying.holdFull, held(1_000, 600));
   const most = 16 + MODEL.maxOutputTokens;
   assert.equal(measured({ limit: limit(16), thinkingBudget: 1e9 }).paying.holdFull, held(1_000, most));
-  // Where the endpoint has no limit, all that the model can give is held, and that is thinking too.
+  // If the endpoint has no limit, all that the model can produce is held, thinking included.
   const implied = { field: "max_tokens", value: 16, implied: true };
   assert.equal(measured({ limit: implied, thinkingBudget: 500 }).paying.holdFull, held(1_000, 16));
   const open = { limit: undefined, stream: true, thinkingBudget: 1e9 };
   assert.equal(measured(open).paying.holdFull, measured({ ...open, thinkingBudget: 0 }).paying.holdFull);
 });
 
-test("what an upstream may read twice is held twice, at the dearest as well", () => {
+test("input that an upstream may read twice is held twice, in the worst case as well", () => {
   const { paying } = measured({ compacts: true });
   assert.deepEqual([paying.inputTokens, paying.holdFull], [2_000, held(2_000, 100)]);
   assert.deepEqual([paying.dear.inputTokens, paying.dear.holdMin], [6_000, held(6_000, 16)]);
 });
 
-test("at the dearest whatever is no text may fill the context, a small figure of the operator's or not", () => {
+test("in the worst case, input that is not text fills the context, whatever the operator's figure for it", () => {
   for (const compacts of [false, true]) {
     const { paying } = measured({ media: [{ kind: "file", tokens: 10 }], compacts });
     const input = MODEL.contextTokens * (compacts ? 2 : 1);
@@ -123,11 +124,11 @@ test("at the dearest whatever is no text may fill the context, a small figure of
   }
 });
 
-test("calls of hosted tools and extras are held beside the tokens, and no output is bought with their part", () => {
+test("hosted tools and extras are held in addition to the tokens, and their part does not pay for output", () => {
   const { paying, double, ...terms } = measured({ hostedTools: ["web_search"], options: ["zoom"] });
   const beside = 10n * 7_000n + 11n;
   assert.equal(paying.holdFull, held(1_000, 100) + beside);
-  // At the dearest as many calls as are charged, and what the model reads after each.
+  // In the worst case: the maximum number of charged calls, and the context read again after each.
   const { max } = PRICED.toolCalls;
   assert.equal(paying.dear.inputTokens, (1 + max) * MODEL.contextTokens);
   assert.equal(paying.dear.holdMin, held((1 + max) * MODEL.contextTokens, 16) + BigInt(max) * 7_000n + 11n);
@@ -145,12 +146,12 @@ for (const [name, output] of [
   ["dearer", 20n],
   ["cheaper", 1n],
 ] as const) {
-  test(`of a request that may be charged at several tiers the dearest is held, where its own is ${name}`, () => {
+  test(`a request that may be charged at several tiers is held at the most expensive one, if its own is ${name}`, () => {
     const fast = { ...PRICE, output: output * 1_000_000n };
     const model = { ...PRICED, price: { ...PRICED.price, tiers: new Map([["fast", fast]]) } };
     const [route] = model.routes;
     assert.ok(route);
-    // Another protocol: the server may not know the tier, and charge the usual price.
+    // An upstream of another protocol may not know the tier and charge the usual price.
     const routes = [{ ...route, protocol: "messages" as const }];
     const quote = measure({ ...FACTS, serviceTier: "fast", tierParam: "speed" }, { ...model, routes }, CATALOG);
     assert.ok("groups" in quote);
@@ -162,7 +163,7 @@ for (const [name, output] of [
   });
 }
 
-test("of several tiers at once any may be left out and charged alone, and none is held that has one more beside it", () => {
+test("of a combined tier each part may be charged alone, and a tier with additional parts is not held", () => {
   const outputs = { fast: 8n, "fast+us": 10n, "fast+us+pro": 90n, "fast+pro": 60n, pro: 40n };
   const tiers = new Map(
     Object.entries(outputs).map(([name, output]) => [name, { ...PRICE, output: output * 1_000_000n }]),
@@ -177,7 +178,7 @@ test("of several tiers at once any may be left out and charged alone, and none i
   assert.equal(paying?.holdFull, 1_000n * INPUT + 100n * 10n);
 });
 
-test("the part of a tool that is less than a nano-dollar is held as a whole one", () => {
+test("a fraction of a nano-dollar for a tool is held as a whole one", () => {
   const groups = [...CATALOG.groups.values()].map((group) => [
     group.name,
     { ...group, multiplier: 100_001n as Multiplier },
@@ -185,6 +186,6 @@ test("the part of a tool that is less than a nano-dollar is held as a whole one"
   const catalog: Catalog = { ...CATALOG, groups: new Map(groups as [string, Group][]) };
   const quote = measure({ ...FACTS, options: ["zoom"] }, PRICED, catalog);
   assert.ok("groups" in quote);
-  // 11 at 0.100001.
+  // 11 times 0.100001, rounded up.
   assert.equal(quote.groups[0]?.toolsHold, 2n);
 });

@@ -1,4 +1,4 @@
-/** What an admitted request may write, and until when its idempotency key is kept (src/admit/permit.ts). */
+/** How much an admitted request may write, and how long its idempotency key is kept (src/admit/permit.ts). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { permitOf } from "../../../src/admit/permit.ts";
@@ -27,10 +27,10 @@ const FACTS: Envelope = {
   hasOwnTools: true,
 };
 
-/** Of what a hold at the dearest covers. */
+/** Output tokens that the smallest hold covers. */
 const USEFUL_TOKENS = 16;
 
-/** @param outputTokens that are held for at the dearest, in place of the whole hold. */
+/** @param outputTokens that the worst-case hold covers, if it is not the full one. */
 function permit(
   facts: Partial<Envelope>,
   { keepMs = 0, dear = false, outputTokens = NaN } = {},
@@ -67,13 +67,13 @@ function permit(
   return permitOf(request, { ...FACTS, ...facts }, quote, answer, catalog);
 }
 
-/** A hold grows with its output by the same amount for each token. */
+/** A hold grows by the same amount for each output token. */
 function heldFor({ holdMin, holdFull }: { readonly holdMin: bigint; readonly holdFull: bigint }, outputTokens: number) {
   const each = (holdFull - holdMin) / BigInt(MODEL.maxOutputTokens - USEFUL_TOKENS);
   return nanoUsd(holdMin + BigInt(outputTokens - USEFUL_TOKENS) * each);
 }
 
-test("a hold at the dearest that is not whole grows at the dearest", () => {
+test("a worst-case hold that is not full grows at worst-case prices", () => {
   const { defaultOutputTokens } = MODEL;
   const facts = { stream: true, limit: undefined, textBytes: 3_000 };
   const { growth, hold } = permit(facts, { dear: true, outputTokens: defaultOutputTokens });
@@ -82,12 +82,12 @@ test("a hold at the dearest that is not whole grows at the dearest", () => {
   assert.ok(growth.holdFor(2 * defaultOutputTokens) > hold);
 });
 
-test("an idempotency key is kept for as long as the operator says, and no shorter than the request may run", () => {
+test("an idempotency key is kept as long as the operator says, and at least as long as the request may run", () => {
   assert.equal(permit({}, { keepMs: 5_000 }).idempotency?.untilMs, 61_000);
   assert.equal(permit({}, { keepMs: 90_000 }).idempotency?.untilMs, 91_000);
 });
 
-test("what the limit of tokens was asked for is what it is told back, also where another group's rules add text", () => {
+test("a permit has as many tokens as the token limit was charged, even if another group's rules add text", () => {
   const money = CATALOG.groups.get("money");
   assert.ok(money);
   const wordy = { ...money, name: "wordy", addedInputBytes: 3_000 };
@@ -97,13 +97,13 @@ test("what the limit of tokens was asked for is what it is told back, also where
   assert.ok(tokensTaken > alone.tokensTaken, `${tokensTaken}`);
 });
 
-test("thinking that is held beside the limit may be written beside it", () => {
+test("thinking that is held in addition to the limit may be written in addition to it", () => {
   assert.equal(permit({}).outputMost, 16);
   assert.equal(permit({ thinkingBudget: 500 }).outputMost, 516);
 });
 
-test("where the dearest is held whole, a stream without a limit is still asked for all that its likely input leaves", () => {
-  // A token a byte leaves 100 tokens of the context; at the operator's figure there is room for all.
+test("with a full worst-case hold, a stream without a limit may still use all the context that its likely input leaves", () => {
+  // One token per byte would leave 100 tokens of the context; at the operator's figure there is room for all.
   const facts = { stream: true, limit: undefined, textBytes: MODEL.contextTokens - 100 };
   assert.equal(permit(facts, { dear: true }).outputLimit, MODEL.maxOutputTokens);
 });

@@ -1,4 +1,4 @@
-/** How many tokens an input may have (src/admit/input.ts): held for, likely, and at the dearest. */
+/** How many tokens an input may have (src/admit/input.ts): held, likely, and in the worst case. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { dearestInput, inputOf } from "../../../src/admit/input.ts";
@@ -26,20 +26,20 @@ const CONTEXT = MODEL.contextTokens;
 const FIGURES = { image: 1_000, imageMax: 5_000, file: 1_000 };
 const SEEING = { ...MODEL, mediaTokens: FIGURES };
 
-/** What is held for, and what is likely. */
+/** The tokens that are held, and the likely ones. */
 function input(facts: Partial<Envelope>, addedBytes = 0): readonly [number, number] {
   const { inputTokens, inputEstimate } = inputOf({ ...FACTS, ...facts }, SEEING, addedBytes);
   return [inputTokens, inputEstimate];
 }
 
-test("a text is held at the operator's figure, or at its sample where that is dense; rules' text comes on top", () => {
+test("text is held at the operator's figure, or by its sample if that is dense, plus the text that rules add", () => {
   assert.deepEqual(input({ textBytes: 1_200 }), [400, 300]);
   assert.deepEqual(input({ textBytes: 1_200, textTokens: 504 }), [400, 300], "as dense as code");
   assert.deepEqual(input({ textBytes: 1_200, textTokens: 600 }), [600, 300]);
   assert.deepEqual(input({ textBytes: 1_200, textTokens: 600 }, 300), [700, 375]);
 });
 
-test("an image of unknown size is held at the most that the operator says, a file at twice what it mostly comes to", () => {
+test("an image of unknown size is held at the operator's maximum, and a file at twice its usual cost", () => {
   assert.deepEqual(input({ media: [{ kind: "image", tokens: undefined }] }), [5_000, 1_000]);
   assert.deepEqual(input({ media: [{ kind: "image", tokens: 9_000 }] }), [5_000, 5_000]);
   assert.deepEqual(input({ media: [{ kind: "image", tokens: 2_000 }] }), [2_000, 2_000]);
@@ -47,7 +47,7 @@ test("an image of unknown size is held at the most that the operator says, a fil
   assert.deepEqual(input({ media: [{ kind: "file", tokens: undefined }] }), [CONTEXT, 1_000]);
 });
 
-test("what a server reads beside the body may fill the context, and is not likely to", () => {
+test("content that the server reads in addition to the body fills the context in the hold, and adds nothing to the likely figure", () => {
   assert.deepEqual(input({ textBytes: 1_200, readsStored: true }), [CONTEXT, 300]);
   assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0, 0), CONTEXT);
   assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 0), 1_207);
@@ -55,12 +55,12 @@ test("what a server reads beside the body may fill the context, and is not likel
   assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, compacts: true }, SEEING, 7, 3), 5 * CONTEXT);
 });
 
-test("a conversation that is shortened on the way is read twice, each time within the context", () => {
+test("a conversation that is compacted on the way is read twice, each time within the context", () => {
   assert.deepEqual(input({ textBytes: 240_000, compacts: true }), [160_000, 120_000]);
   assert.deepEqual(input({ textBytes: 3 * CONTEXT + 300, compacts: true }), [2 * CONTEXT, 2 * (0.75 * CONTEXT + 75)]);
 });
 
-test("what is larger than the context by all appearances is held for as what it is: some servers read it, and bill it", () => {
+test("an input that is probably larger than the context is held at its full size, because some servers accept and bill it", () => {
   const held = (facts: Partial<Envelope>) => inputOf({ ...FACTS, ...facts }, SEEING, 0).heldTokens;
   assert.equal(held({ textBytes: 4 * CONTEXT }), CONTEXT);
   assert.equal(held({ textBytes: 4 * CONTEXT + 4_000 }), CONTEXT + 1_000);
@@ -84,7 +84,7 @@ test("what is larger than the context by all appearances is held for as what it 
   assert.equal(dearestInput({ ...FACTS, textBytes: 4, media }, SEEING, 0, 0), CONTEXT);
 });
 
-test("a prediction is held as input and, as what of it is rejected is billed so, as output", () => {
+test("a prediction is held as input and as output, because its rejected tokens are billed as output", () => {
   const quoteOf = (more: Partial<Envelope>) => {
     const quote = measure({ ...FACTS, textBytes: 3_000, ...more }, MODEL, CATALOG);
     assert.ok("groups" in quote);
@@ -103,7 +103,7 @@ test("a prediction is held as input and, as what of it is rejected is billed so,
   assert.equal(quoteOf({ predictedBytes: 90_000_000 }).terms.predictedTokens, MODEL.maxOutputTokens);
 });
 
-test("the token bucket counts the most that any group's rules add, a hold what its own group's do", () => {
+test("the token bucket counts the most text that the rules of any group add, and a hold the text of its own group", () => {
   const added = new Map(Object.entries({ money: 0, double: 300, cards: 30 }));
   const groups = [...CATALOG.groups].map(
     ([name, one]) => [name, { ...one, addedInputBytes: added.get(name) ?? 0 }] as const,

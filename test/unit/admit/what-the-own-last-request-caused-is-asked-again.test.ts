@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 5: a refusal that the account's own last request may have caused is asked about once more, when the
- * charges that this process has not settled yet are. A store that holds nothing has nothing to give up.
+ * ARCHITECTURE.md promise 5: a refusal that the account's own last request may have caused is asked once more, after
+ * the charges that this process has not settled yet. If the store holds nothing, there is nothing to release.
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -32,7 +32,10 @@ const FACTS: Envelope = {
   hasOwnTools: true,
 };
 
-/** Asks a store that answers so each time, or so the second time. @returns what it was asked, and what was given up. */
+/**
+ * Asks a store that always gives this answer, or gives `then` the second time.
+ * @returns what the store was asked, and how many admissions were abandoned.
+ */
 async function asked(
   answer: AdmitRefusalCause | StoreError,
   { isPending, then = answer }: { readonly isPending: boolean; readonly then?: StoreError | AdmitRefusalCause },
@@ -73,7 +76,7 @@ async function asked(
   return { again: asks.map((ask) => ask.again), fresh: asks.map((ask) => ask.fresh), abandoned };
 }
 
-test("what the last request may have caused is asked once more; its place in the request bucket is taken once", async () => {
+test("a refusal that the last request may have caused is asked once more, and the request bucket is charged once", async () => {
   const causes = [
     "insufficient_balance",
     "quota_used",
@@ -86,24 +89,24 @@ test("what the last request may have caused is asked once more; its place in the
     assert.deepEqual((await asked(cause, { isPending: true })).again, [false, false], cause);
     assert.deepEqual((await asked(cause, { isPending: false })).again, [false], cause);
   }
-  // The only one of them that the store finds after it has charged the bucket.
+  // The only one of these causes that the store checks after it has charged the bucket.
   assert.deepEqual((await asked("concurrency", { isPending: true })).again, [false, true]);
 });
 
-test("what it cannot have caused is not", async () => {
+test("a refusal that the last request cannot have caused is not asked again", async () => {
   for (const cause of ["unknown_key", "not_in_plan", "no_entitlement", "requests", "tokens"] as const) {
     assert.deepEqual((await asked(cause, { isPending: true })).again, [false], cause);
   }
 });
 
-test("an admission without an answer is given up, but where the store was not asked or waits for its operator", async () => {
+test("an admission without an answer is abandoned, unless the store was not asked or refuses to work until its operator acts", async () => {
   const abandonedFor = async (error: StoreError) => (await asked(error, { isPending: false })).abandoned;
   assert.equal(await abandonedFor(new StoreError("unavailable", "no reply")), 1);
   assert.equal(await abandonedFor(new StoreError("unavailable", "not connected", { outcome: "unsent" })), 0);
   assert.equal(await abandonedFor(new StoreError("older", "the store lost data")), 0);
 });
 
-test("so is one that was asked once more, once", async () => {
+test("an admission whose second ask gets no answer is abandoned, once", async () => {
   const abandonedFor = async (then: StoreError) => {
     const { again, abandoned } = await asked("insufficient_balance", { isPending: true, then });
     return [again.length, abandoned];
@@ -113,7 +116,7 @@ test("so is one that was asked once more, once", async () => {
   assert.deepEqual(await abandonedFor(new StoreError("older", "the store lost data")), [2, 0]);
 });
 
-test("only the first ask with an id says that the store cannot know it", async () => {
+test("only the first ask with an id says that the store cannot know the id", async () => {
   for (const cause of ["insufficient_balance", "concurrency"] as const) {
     assert.deepEqual((await asked(cause, { isPending: true })).fresh, [true, false], cause);
   }
