@@ -1,6 +1,6 @@
 /**
- * `tollgate store backup`: what a gateway has written by then is in the copy, while it runs, and nothing takes another file's
- * place or another user's (docs/operation.md, "Backup and restore").
+ * `tollgate store backup` copies all that a gateway has written so far, while it runs, and never replaces an existing
+ * file or another user's (docs/operation.md, "Backup and restore").
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ import { makeAccount } from "../store/asks.ts";
 import { run } from "./captured-run.ts";
 
 const MAIN = fileURLToPath(new URL("../../../src/main.ts", import.meta.url));
-/** Above the most that Linux gives (proc_sys_kernel(5), pid_max). */
+/** Above the highest process id of Linux (proc_sys_kernel(5), pid_max). */
 const NO_PROCESS = 2 ** 22 + 1;
 
 function folder(t: TestContext): string {
@@ -34,7 +34,7 @@ function folder(t: TestContext): string {
   return dir;
 }
 
-/** A store in use, with one account of 700. */
+/** A store in use, with one account whose balance is 700. */
 async function storeInUse(t: TestContext) {
   const dir = join(folder(t), "data");
   const store = await openStore({ kind: "embedded", dir });
@@ -42,7 +42,7 @@ async function storeInUse(t: TestContext) {
   return { dir, store, tag: await makeAccount(store, "Copied", { funds: 700n }) };
 }
 
-test("what was written by then is in the copy of a store in use, and what comes after is not", async (t) => {
+test("a copy of a store in use has everything written before it, and nothing written after", async (t) => {
   const { dir, store, tag } = await storeInUse(t);
   const restored = join(folder(t), "restored");
   mkdirSync(restored);
@@ -63,14 +63,14 @@ test("what was written by then is in the copy of a store in use, and what comes 
   assert.deepEqual([(await store.getAccount(tag))?.balance, (await copy.getAccount(tag))?.balance], [701n, 700n]);
 });
 
-test("the folder is that of the environment, and programs read what was copied", async (t) => {
+test("the folder may come from the environment, and --json reports what was copied", async (t) => {
   const { dir } = await storeInUse(t);
   const file = join(folder(t), "copy.db");
   const ran = await run(["store", "backup", file, "--json"], { env: { TOLLGATE_DATA: dir } });
   assert.deepEqual(JSON.parse(ran.out), { file, bytes: statSync(file).size, accounts: 1, ledger_lines: 1 });
 });
 
-test("as docs/operation.md has it: another process, in the folder above `data`, of a store whose rows are in the file beside it", async (t) => {
+test("as in docs/operation.md: a copy by another process, run from the folder above `data`, while recent rows are still in the write-ahead log", async (t) => {
   const { dir } = await storeInUse(t);
   const backup = () =>
     spawnSync(process.execPath, [MAIN, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
@@ -79,7 +79,7 @@ test("as docs/operation.md has it: another process, in the folder above `data`, 
   assert.match(backup().stderr, /^No copy was made: copy\.db already exists: a copy never replaces another file\.\n$/);
 });
 
-test("no copy takes a file's place, and none is made of what is not there or of another user's", async (t) => {
+test("a copy never replaces a file, and a missing store or one of another user is refused", async (t) => {
   const { dir } = await storeInUse(t);
   const to = folder(t);
   const file = join(to, "copy.db");
@@ -114,7 +114,7 @@ test("no copy takes a file's place, and none is made of what is not there or of 
   assert.deepEqual(readdirSync(to), []);
 });
 
-test("a copy takes nothing from another run for the same place, nor a file of the user's beside it", async (t) => {
+test("a copy touches neither the temporary file of another run nor a user's file beside it", async (t) => {
   const { dir } = await storeInUse(t);
   const to = folder(t);
   const file = join(to, "copy.db");
@@ -125,7 +125,7 @@ test("a copy takes nothing from another run for the same place, nor a file of th
   assert.deepEqual(readdirSync(to), ["copy.db", ...others].sort());
 });
 
-test("a name that SQLite would take for an address is a name", async (t) => {
+test("a name that SQLite would read as a URI is used as a file name", async (t) => {
   const { dir } = await storeInUse(t);
   const to = folder(t);
   const { status, stderr } = spawnSync(
@@ -137,9 +137,9 @@ test("a name that SQLite would take for an address is a name", async (t) => {
   assert.deepEqual(readdirSync(to), ["file:copy?mode=memory"]);
 });
 
-test("a copy for which there is no room leaves nothing", async (t) => {
+test("a copy that does not fit on the disk leaves no file", async (t) => {
   const { dir } = await storeInUse(t);
-  // More than SQLite keeps in memory, so that it writes before the copy is whole.
+  // Exceeds SQLite's memory cache, so that it writes before the copy is complete.
   const database = new DatabaseSync(join(dir, "tollgate.db"));
   database.exec("CREATE TABLE ballast (bytes); INSERT INTO ballast VALUES (zeroblob(5000000))");
   database.close();
@@ -152,7 +152,7 @@ test("a copy for which there is no room leaves nothing", async (t) => {
   assert.match(stderr, /^No copy was made: the copy .* cannot be made/);
 });
 
-test("a database that is damaged leaves no copy", async (t) => {
+test("a damaged database leaves no copy", async (t) => {
   const [dir, to] = [folder(t), folder(t)];
   writeFileSync(join(dir, "tollgate.db"), "no database at all, whatever its name says. ".repeat(100));
   const ran = await run(["store", "backup", join(to, "copy.db"), "--data", dir]);

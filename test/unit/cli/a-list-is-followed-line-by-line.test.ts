@@ -1,5 +1,5 @@
-// `--follow` of the ledger and the audit: the last lines, then each new one once and in order, through a restart of the gateway,
-// until it is interrupted.
+// `--follow` of the ledger and the audit: the last lines, then each new one once and in order, across a restart of the
+// gateway, until it is interrupted.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { type Ran, run, startGateway } from "./captured-run.ts";
 class Followed {
   out = "";
   err = "";
-  /** Where the gateway is by now. */
+  /** The current address of the gateway. */
   url: string;
   readonly done: Promise<Ran>;
   #goOn = () => {};
@@ -41,12 +41,12 @@ class Followed {
     });
   }
 
-  /** Until it has looked and pauses. */
+  /** Resolves when the command has looked for lines and pauses. */
   async paused(): Promise<void> {
     await Promise.race([this.#paused.promise, this.done]);
   }
 
-  /** Looks once more. */
+  /** Makes it look once more. */
   async look(): Promise<void> {
     this.#paused = Promise.withResolvers<void>();
     this.#goOn();
@@ -66,7 +66,7 @@ async function twoRuns(t: TestContext) {
 
 const LEDGER = ["ledger", "show", "--account", "alice", "--follow"];
 
-/** What each form says of a line's number. */
+/** The line numbers in each format. */
 const FORMS = {
   table: (out: string) =>
     out
@@ -86,7 +86,7 @@ const FORMS = {
 } as const;
 
 for (const [format, seqs] of Object.entries(FORMS)) {
-  test(`a ledger as ${format}: each line once, in order, through a restart of the gateway`, async (t) => {
+  test(`a ledger as ${format}: each line once, in order, across a restart of the gateway`, async (t) => {
     const [first, second] = await twoRuns(t);
     await first.ask("POST", "/admin/v1/accounts", { name: "alice" });
     let paid = 0;
@@ -158,7 +158,7 @@ test("a ledger is followed from its end, from a line, and from an instant", asyn
   for (const followed of [...all, empty]) assert.equal(await followed.interrupt(), 0);
 });
 
-test("a ledger that is followed is never another account's that got its name", async (t) => {
+test("following a ledger never continues with another account that takes over the name", async (t) => {
   const { console: gateway } = await startGateway(t);
   const { ask } = gateway;
   const pay = (id: string) => ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00", id });
@@ -179,7 +179,7 @@ test("a ledger that is followed is never another account's that got its name", a
   assert.deepEqual(FORMS.json(followed.out), [1]);
 });
 
-test("a store that is away or waits for its operator is waited for, a refusal ends it", async (t) => {
+test("--follow retries while the store is unreachable or waits for its operator, and ends with a refusal", async (t) => {
   let away: StoreError | undefined;
   const real = await openTestStore(t);
   const findAccountName: Store["findAccountName"] = (name) =>
@@ -208,7 +208,7 @@ test("a store that is away or waits for its operator is waited for, a refusal en
   assert.match(followed.err, /Refused: /);
 });
 
-test("the audit: a restart begins its numbers anew, and no line is there twice", async (t) => {
+test("the audit: a restart resets its line numbers, and no line is printed twice", async (t) => {
   const [first, second] = await twoRuns(t);
   const make = (gateway: typeof first, name: string) => gateway.ask("POST", "/admin/v1/accounts", { name });
   for (const name of ["a1", "a2"]) await make(first, name);
@@ -223,7 +223,7 @@ test("the audit: a restart begins its numbers anew, and no line is there twice",
   await followed.look();
   await make(second, "b5");
   await followed.look();
-  // One address, two gateways in turn.
+  // One address, answered by two gateways in turn.
   for (const [at, gateway] of [first, second, first, second].entries()) {
     followed.url = gateway.url;
     await make(gateway, `c${at}`);
@@ -248,7 +248,7 @@ test("the audit: a restart begins its numbers anew, and no line is there twice",
   );
 });
 
-test("the audit is read by its newest lines and back to an instant, more than a page of them", async (t) => {
+test("the audit is read by its newest lines or back to an instant, over several pages", async (t) => {
   const { console: gateway, tollgate } = await startGateway(t);
   for (let i = 1; i <= 250; i++) await gateway.ask("POST", "/admin/v1/accounts", { name: `a${i}` });
   const seen = async (...argv: string[]) => {
@@ -283,7 +283,7 @@ test("the audit is read by its newest lines and back to an instant, more than a 
   }
 });
 
-test("what contradicts is misuse, and an account that is not there a refusal", async (t) => {
+test("contradictory options are misuse, and an unknown account is a refusal", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");
   for (const wrong of [
@@ -316,7 +316,7 @@ test("SIGINT ends the program with status 0", async (t) => {
   ]) {
     const program = new URL("../../../src/main.ts", import.meta.url).pathname;
     const child = spawn(process.execPath, [program, ...argv], { env, stdio: ["ignore", "pipe", "inherit"] });
-    // Its first lines: it looks for more from there on, and pauses for an hour.
+    // Its first lines are printed: it looks for more lines once and then pauses for an hour.
     await once(child.stdout, "data");
     child.kill("SIGINT");
     const [status, signal] = await once(child, "exit");

@@ -20,7 +20,7 @@ async function folder(t: TestContext): Promise<string> {
   return dir;
 }
 
-/** A server that answers everything the same way. */
+/** A server that gives the same answer to everything. */
 async function answering(t: TestContext, status: number, body: string, headers: Record<string, string> = {}) {
   const server = createServer((_request, response) => response.writeHead(status, headers).end(body));
   server.listen(0, "127.0.0.1");
@@ -70,7 +70,7 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
   }
 });
 
-test("a refusal names what was typed, and not the API's member for it", async (t) => {
+test("a refusal names the option that was typed, not the API's member", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");
   const made = JSON.parse((await tollgate("key", "create", "--account", "alice", "--group", "big", "--json")).out);
@@ -91,7 +91,7 @@ test("a refusal names what was typed, and not the API's member for it", async (t
   }
 });
 
-test("a command that a refusal proposes is typed as this program is run, and stands last, nothing behind it", async (t) => {
+test("a command that a refusal proposes is written as this program is run, and ends the message", async (t) => {
   const { tollgate } = await startGateway(t);
   await tollgate("account", "create", "alice");
   await tollgate("topup", "--account", "alice", "--usd", "1", "--id", "pay_1");
@@ -114,7 +114,7 @@ test("a command that a refusal proposes is typed as this program is run, and sta
   }
 });
 
-test("a store that cannot be used, or of which nothing is known, is exit status 1", async (t) => {
+test("a store that is unusable, or whose state is unknown, is exit status 1", async (t) => {
   const found = { problem: null, waiting_charges: 0, differences: [], confirm: null };
   const answers: [
     answer: Omit<StoreAnswer, keyof typeof found> & Partial<StoreAnswer>,
@@ -172,10 +172,10 @@ test("the token file of the data folder is used, by option before environment", 
   assert.ok(!bad.err.includes("two words"));
 });
 
-test("without a folder that is named, the token is that of ./data, else that of the demonstration's ./data/demo", async (t) => {
+test("if no folder is named, the token is that of ./data, or else that of the demo in ./data/demo", async (t) => {
   const { env } = await startGateway(t);
   const dir = await folder(t);
-  // A process of its own, which looks below where it is started.
+  // A separate process, because the token is searched for below the current folder.
   const list = () =>
     new Promise<{ status: number | null; err: string }>((resolve) => {
       const options = { cwd: dir, env: { ...BARE_ENV, TOLLGATE_ADMIN_URL: env.TOLLGATE_ADMIN_URL } };
@@ -192,10 +192,10 @@ test("without a folder that is named, the token is that of ./data, else that of 
   assert.deepEqual(await list(), { status: 0, err: "" });
   await writeFile(join(dir, "data/demo/admin-token"), "of-the-demonstration\n");
   assert.match((await list()).err, /came from the file data\/demo\/admin-token; use --data/);
-  // A gateway whose configuration is elsewhere: there is no tollgate.yaml in this folder.
+  // A gateway with its configuration elsewhere: there is no tollgate.yaml in this folder.
   await writeFile(join(dir, "data/admin-token"), `${ADMIN_TOKEN}\n`);
   assert.deepEqual(await list(), { status: 0, err: "" });
-  // A demonstration in a folder in which another gateway has been: its token is shown when the other is not taken.
+  // A demo in a folder that another gateway has used: the demo's token is tried if the other one is refused.
   await writeFile(join(dir, "data/admin-token"), "of-another-gateway\n");
   assert.match(
     (await list()).err,
@@ -205,7 +205,7 @@ test("without a folder that is named, the token is that of ./data, else that of 
   assert.deepEqual(await list(), { status: 0, err: "" });
 });
 
-test("the gateway is found by --admin before the environment, as a URL or as the configuration has it", async (t) => {
+test("the gateway is found by --admin before the environment, as a URL or as host and port", async (t) => {
   const { env } = await startGateway(t);
   const away = { ...env, TOLLGATE_ADMIN_URL: `http://127.0.0.1:${await refusingPort(t)}` };
   for (const address of [env.TOLLGATE_ADMIN_URL as string, new URL(env.TOLLGATE_ADMIN_URL as string).host])
@@ -228,7 +228,7 @@ test("without a gateway the message says where it looked and how to start one", 
   assert.ok(!ran.err.includes(ADMIN_TOKEN));
 });
 
-test("what is not the admin API, or redirects, is not believed", async (t) => {
+test("an answer that is not the admin API's, or a redirect, is not trusted", async (t) => {
   const page = await answering(t, 200, "<html>welcome</html>", { "content-type": "text/html" });
   const html = await run(["account", "list"], { env: { TOLLGATE_ADMIN_URL: page, TOLLGATE_ADMIN_TOKEN: "t" } });
   assert.equal(html.status, 1);
@@ -240,7 +240,7 @@ test("what is not the admin API, or redirects, is not believed", async (t) => {
   assert.match(moved.err, /gave no complete answer/);
 });
 
-test("a lost answer to a write says that its outcome is unknown", async (t) => {
+test("after a lost answer to a write the message says that the outcome is unknown", async (t) => {
   const server = createServer((request) => request.socket.destroy());
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -261,7 +261,7 @@ test("a lost answer to a write says that its outcome is unknown", async (t) => {
   }
 });
 
-test("where nobody was reached nothing was changed, and nothing else is said of a write", async () => {
+test("if no server was reached, the message does not say that the outcome of a write is unknown", async () => {
   const write = ["topup", "--account", "alice", "--usd", "1", "--id", "p"];
   const env = { TOLLGATE_ADMIN_URL: "https://127.0.0.1:8788", TOLLGATE_ADMIN_TOKEN: "t" };
   for (const [code, words] of [
@@ -279,7 +279,7 @@ test("where nobody was reached nothing was changed, and nothing else is said of 
   }
 });
 
-test("https:// before a gateway in plain HTTP is said to be just that", async (t) => {
+test("https:// for a gateway that speaks plain HTTP gets a message that says so", async (t) => {
   const { env } = await startGateway(t);
   const address = (env.TOLLGATE_ADMIN_URL as string).replace("http://", "https://");
   const ran = await run(["account", "create", "alice", "--admin", address], { env });

@@ -1,4 +1,4 @@
-// What vendors export, read by day and model; any other file is refused with line and reason.
+// Vendors' exports are read by day and model; any other file is refused with its line and the reason.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ const OF_VENDORS: Readonly<Record<string, { text: string; rows: string[]; tells:
     rows: ["2026-08-05 Big 1 0 0 1000140000000"],
     tells: ["cost"],
   },
-  "a table of one's own": {
+  "a hand-made table": {
     text: "Day,Model,Input,Output,Cost\n2026-08-05,big-1,10,5,0.25\n",
     rows: ["2026-08-05 big-1 10 5 250000000"],
     tells: ["input", "output", "cost"],
@@ -88,7 +88,7 @@ main,08/31/2026,big-1 Inp,12,4.5,USD
     rows: ["2026-08-31 big-1 Inp 0 0 4500000000"],
     tells: ["cost"],
   },
-  "Google's costs, below what it says of the account": {
+  "Google's costs, below its lines about the account": {
     text: `Invoice number,X-1,
 Currency,USD,
 "Total amount due","$5,000.72",
@@ -115,7 +115,7 @@ for (const [name, { text, rows, tells }] of Object.entries(OF_VENDORS)) {
   });
 }
 
-test("columns by the file's own names, several added up, in whatever case", async () => {
+test("columns may be given by the file's own names in any case, and several are added up", async () => {
   const text = 'Tag;x,Modell,Rein,Dazu,Raus,Preis\n2026-08-01,m,1,"2,000",3,$4\n2026-08-03,m,1,0,0,0\n';
   const columns = "date=tag;X, model=Modell ,input=Rein+Dazu,output=raus,cost=Preis";
   assert.deepEqual((await read(text, { columns })).rows, ["2026-08-01 m 2001 3 4000000000", "2026-08-03 m 1 0 0"]);
@@ -128,7 +128,7 @@ test("columns by the file's own names, several added up, in whatever case", asyn
   }
 });
 
-test("cells are separated by semicolons or tabs, too, and then no comma in a number is guessed at", async () => {
+test("cells may be separated by semicolons or tabs, and then a comma in a number is refused as ambiguous", async () => {
   const rows = ["2026-08-05 big-1 10 5 250000000"];
   const bare = "Kontoauszug;August, 2026\nDay;Model;Input;Output;Cost\n2026-08-05;big-1;10;5;0.25\n";
   assert.deepEqual((await read(bare)).rows, rows);
@@ -145,7 +145,7 @@ test("cells are separated by semicolons or tabs, too, and then no comma in a num
   await refusedFor(bare.replace("Day", "Tag"), /no heading was found: no column of the date and the model/);
 });
 
-test("what is no such file is refused with its line and the reason", async () => {
+test("a file that is not an export is refused with its line and the reason", async () => {
   const heading = "date,model,input_tokens,cost_usd\n";
   const good = "2026-08-01,m,1,1\n";
   for (const [text, reason] of [
@@ -185,7 +185,7 @@ test("what is no such file is refused with its line and the reason", async () =>
   await assert.rejects(readInvoice(dir, { columns: new Map() }), /is a folder\.$/);
 });
 
-test("days, counts and amounts are read for certain or not at all", () => {
+test("days, counts and amounts are read if they are unambiguous, and refused otherwise", () => {
   const day = Date.parse("2026-08-31T00:00:00Z");
   for (const [text, at] of [
     ["2026-08-31", day],
@@ -246,7 +246,7 @@ test("days, counts and amounts are read for certain or not at all", () => {
   }
 });
 
-test("very many rows are summed up, the smallest costs to the last part", async () => {
+test("very many rows are added up without losing the smallest costs", async () => {
   const rows = Array.from({ length: 100_000 }, (_, at) => `2026-08-0${(at % 3) + 1},m${at % 2},1,2,0.0000000001`);
   const { rows: read1 } = await read(`date,model,input_tokens,output_tokens,cost\n${rows.join("\n")}\n`);
   assert.equal(read1.length, 6);

@@ -1,4 +1,7 @@
-/** `tollgate ledger verify` against a gateway that forgets how far it had come, and what it says of more findings than are kept. */
+/**
+ * `tollgate ledger verify` against a gateway that loses its progress, and what it prints if there are more findings
+ * than are kept.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { run } from "./captured-run.ts";
@@ -10,7 +13,7 @@ const balanced = (account: string, next: string | null) => ({
   ...{ restarted: false, progress: null, next },
 });
 
-/** Runs it against these pages of accounts; no settled mark is off. */
+/** Runs it against these pages of accounts; all settled marks are in order. */
 function verified(pages: readonly object[]) {
   const left = [...pages];
   const fetched = async (url: string | URL | Request) => {
@@ -20,7 +23,7 @@ function verified(pages: readonly object[]) {
   return run(["ledger", "verify"], { env: ENV, fetch: fetched as typeof fetch });
 }
 
-test("one that forgets now and then and gets further in between is asked to the end", async () => {
+test("a verification that loses its progress now and then, but advances in between, is continued to its end", async () => {
   const names = ["a", "b", "c", "d", "e"];
   const pages = names.flatMap((name, at) => [FORGOTTEN, balanced(name, at === names.length - 1 ? null : "on")]);
   const { status, out, err } = await verified(pages);
@@ -28,13 +31,13 @@ test("one that forgets now and then and gets further in between is asked to the 
   assert.match(out, /^Accounts verified: 5; out of balance: 0\.$/m);
 });
 
-test("one that forgets again and again at one account is given up, and the account is named", async () => {
+test("a verification that loses its progress repeatedly at one account is given up, and the account is named", async () => {
   const { status, err } = await verified([FORGOTTEN, FORGOTTEN, FORGOTTEN, FORGOTTEN]);
   assert.equal(status, 1);
   assert.match(err, /lost its progress with the account alice 4 times\./);
 });
 
-test("findings that are not kept are counted beside those that are", async () => {
+test("findings that are not kept are counted after those that are", async () => {
   const findings = [
     { check: "sums", line: 3, what: "one" },
     { check: "sums", line: null, what: "another" },

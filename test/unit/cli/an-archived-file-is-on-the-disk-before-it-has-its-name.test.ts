@@ -1,4 +1,4 @@
-/** After any crash each file of the archive is whole: the store may have deleted its lines by then. */
+/** After any crash every file of the archive is complete: the store may already have deleted its lines. */
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -15,7 +15,7 @@ const LINE: LedgerLine = {
   ...{ amount: nanoUsd(5n), balance: 5n, reference: "pay-1", group: "", model: "", key: "", memo: "" },
 };
 
-test("its bytes are on the disk before it has its name, and its name before it counts as written", async (t) => {
+test("a file is synced before it gets its name, and its folder is synced before it counts as written", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-archive-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const probe = await open(dir, "r");

@@ -1,4 +1,5 @@
-// Where a vendor's figures differ from ours: the share is of the larger side, whichever that is, and credits round as charges do.
+// How a vendor's figures are compared with the ledger's: the share is of the larger figure, and credits are rounded
+// like charges.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +20,7 @@ function compare(theirs: ByDay, ours: ByDay, { share = 0.1, allModels = false } 
   return compareFigures(theirs, ours, { tells: ["cost"], share, names: new Map(), allModels });
 }
 
-test("the share is of the larger of the two, whoever has billed more", () => {
+test("the share is of the larger figure, whichever side has billed more", () => {
   for (const [theirs, ours, share, differs] of [
     [100n, 90n, 0.1, false],
     [90n, 100n, 0.1, false],
@@ -27,7 +28,7 @@ test("the share is of the larger of the two, whoever has billed more", () => {
     [89n, 100n, 0.11, true],
     [0n, 1n, 1, true],
     [1n, 0n, 1, true],
-    // A credit against a charge.
+    // A credit compared with a charge.
     [-50n, 50n, 1, true],
     [-100n, -90n, 0.1, false],
     [-90n, -100n, 0.1, false],
@@ -39,7 +40,7 @@ test("the share is of the larger of the two, whoever has billed more", () => {
   }
 });
 
-test("a model that the ledger has nothing of differs where all models are asked for; one that they lack always does", () => {
+test("a model that the ledger lacks differs only with allModels; a model that the vendor lacks always differs", () => {
   const [theirs, ours] = [side("theirs", 5n), side("ours", 7n)];
   const some = compare(theirs, ours);
   assert.deepEqual([some.differing, some.others.get("theirs")?.cost], [[{ day: DAY, model: "ours" }], 5n]);
@@ -48,7 +49,7 @@ test("a model that the ledger has nothing of differs where all models are asked 
   assert.deepEqual([models, all.others.size], [["ours", "theirs"], 0]);
 });
 
-test("one name of theirs for what the ledger has under two is held against both together", () => {
+test("a vendor's model that the ledger has under two names is compared with the sum of both", () => {
   const ours: ByDay = new Map([
     [
       DAY,
@@ -66,7 +67,7 @@ test("one name of theirs for what the ledger has under two is held against both 
   assert.deepEqual(differing, []);
 });
 
-test("input is all of it: what was new, what was read from a cache, and what was written to one", async (t) => {
+test("input is the sum of new, cached and cache-write tokens", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-invoice-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const from = join(dir, "export.csv");
@@ -87,7 +88,7 @@ test("input is all of it: what was new, what was read from a cache, and what was
   );
 });
 
-test("a cost is rounded half away from zero, a credit as a charge", () => {
+test("a cost is rounded half away from zero, for credits and charges alike", () => {
   const nano = 1_000_000n;
   for (const [cost, expected] of [
     [nano / 2n - 1n, 0n],

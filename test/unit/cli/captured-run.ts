@@ -1,6 +1,4 @@
-/**
- * Runs the command line against a real admin listener and captures what it prints.
- */
+/** Runs the command line against a real admin listener and captures its output. */
 import type { TestContext } from "node:test";
 import { type CliIo, runCli } from "../../../src/cli/cli.ts";
 import { ADMIN_TOKEN, type RunningConsole, startConsole } from "../console/running-console.ts";
@@ -28,7 +26,7 @@ export async function run(argv: readonly string[], changes: Partial<CliIo> = {})
   return { status, out, err };
 }
 
-/** A console, and a function that runs commands against it with its token. */
+/** An admin listener, and a function that runs commands against it with its token. */
 export async function startGateway(
   t: TestContext,
   changes: Parameters<typeof startConsole>[1] = {},

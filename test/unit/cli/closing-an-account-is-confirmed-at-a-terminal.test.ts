@@ -1,11 +1,17 @@
-/** `tollgate account close` cannot be taken back: who is at a terminal types the name once more, and no script is asked. */
+/**
+ * `tollgate account close` is final: at a terminal the user types the account's name once more, and a script is not
+ * asked.
+ */
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import type { TestContext } from "node:test";
 import { test } from "../../rig/together.ts";
 import { run, startGateway } from "./captured-run.ts";
 
-/** Closes alice with somebody at a keyboard. @param typed what stands on its lines. */
+/**
+ * Closes alice with a user at a keyboard.
+ * @param typed the lines that the user types.
+ */
 async function closing(
   t: TestContext,
   typed: string,
@@ -23,13 +29,13 @@ async function closing(
   return { status, said, isClosed };
 }
 
-test("the name that is typed closes it, and what that means is said before", async (t) => {
+test("typing the name closes the account, and the consequences are shown first", async (t) => {
   const { status, said, isClosed } = await closing(t, " alice \n");
   assert.deepEqual([status, isClosed], [0, true]);
   assert.match(said, /^Closing alice, which has 12\.5\d* USD, is final: .*\nType its name to confirm: $/);
 });
 
-test("another name, and none, leave it as it is", async (t) => {
+test("another name or no name leaves the account open", async (t) => {
   const wrong = await closing(t, "alicia\n");
   assert.deepEqual([wrong.status, wrong.isClosed], [1, false]);
   assert.match(wrong.said, /: The typed name is not alice\. Nothing was done\.\n$/);
@@ -38,7 +44,7 @@ test("another name, and none, leave it as it is", async (t) => {
   assert.match(left.said, /: \nNothing was done\.\n$/);
 });
 
-test("--yes, a script, a question that nobody would see, and an account that is closed already are asked nothing", async (t) => {
+test("there is no question with --yes, in a script, without a terminal to show it, or for a closed account", async (t) => {
   const asked = [
     closing(t, "", { argv: ["account", "close", "alice", "--yes"] }),
     closing(t, "", { keyboard: false }),
@@ -48,7 +54,7 @@ test("--yes, a script, a question that nobody would see, and an account that is 
   for (const outcome of asked) assert.deepEqual(await outcome, { status: 0, said: "", isClosed: true });
 });
 
-test("an account that is not there is refused before anything is asked", async (t) => {
+test("an unknown account is refused without a question", async (t) => {
   const { status, said } = await closing(t, "", { argv: ["account", "close", "nobody"] });
   assert.equal(status, 1);
   assert.match(said, /^Refused: .*no account named `nobody`/);

@@ -1,4 +1,6 @@
-/** `--admin unix:/path`: what is at a socket is asked as what is at an address, and its absence is told as clearly. */
+/**
+ * `--admin unix:/path`: commands use a gateway at a socket like one at an address, and report its absence as clearly.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -43,7 +45,7 @@ test("commands read, write and follow over the socket, by option and by environm
   assert.match(followed.out, /topup/);
 });
 
-test("a refusal is that of the gateway, and a wrong token is told of", async (t) => {
+test("the gateway's refusal is shown, and a wrong token is reported", async (t) => {
   const path = await socketPath(t);
   await startConsole(t, {}, { kind: "unix", path });
   const env = { TOLLGATE_ADMIN_URL: `unix:${path}`, TOLLGATE_ADMIN_TOKEN: ADMIN_TOKEN };
@@ -52,7 +54,7 @@ test("a refusal is that of the gateway, and a wrong token is told of", async (t)
   assert.match(wrong.err, /not the admin token[\s\S]*came from the environment variable/);
 });
 
-test("where nobody listens at the socket, the message says where it looked and how to start a gateway", async (t) => {
+test("if no process listens at the socket, the message names it and says how to start a gateway", async (t) => {
   const path = await socketPath(t);
   const ask = () => run(["account", "list", "--admin", `unix:${path}`]);
   const absent = await ask();
@@ -63,7 +65,7 @@ test("where nobody listens at the socket, the message says where it looked and h
   assert.match((await run(["health", "--admin", `unix:${path}`])).err, /^No gateway answers at unix:/);
 });
 
-test("a socket that is not open to the user is told of by what would open it", () => {
+test("a socket without permission for the user is reported with the settings that would grant it", () => {
   const { message } = unreachable("unix:/run/admin.sock", { code: "EACCES", syscall: "connect" }, true);
   assert.match(
     message,
@@ -71,7 +73,7 @@ test("a socket that is not open to the user is told of by what would open it", (
   );
 });
 
-test("an answer that breaks off is none, and the outcome of a write is unknown", async (t) => {
+test("an answer that is cut off is incomplete, and the outcome of a write is unknown", async (t) => {
   const path = await socketPath(t);
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-length": 100 }).write("{");
@@ -84,7 +86,7 @@ test("an answer that breaks off is none, and the outcome of a write is unknown",
   assert.match(ran.err, /gave no complete answer \(ECONNRESET\)\.\nIt is unknown whether the change was made/);
 });
 
-test("what is no path of a socket is refused before anything is asked", async () => {
+test("a value that is no path of a socket is refused before any request", async () => {
   for (const wrong of ["unix:", `unix:/${"a".repeat(107)}`]) {
     const ran = await run(["account", "list", "--admin", wrong]);
     assert.equal(ran.status, 2);

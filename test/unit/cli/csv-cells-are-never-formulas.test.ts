@@ -1,10 +1,10 @@
-/** No cell of a CSV table begins a formula, with any character before the operator, of any width. */
+/** No cell of a CSV table starts a formula, whatever characters precede the operator, in any width. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { csv } from "../../../src/cli/output/csv.ts";
 
-/** The one cell of a table of one column, as a reader of RFC 4180 gets it back. */
+/** The only cell of a table with one column, as a reader of RFC 4180 decodes it. */
 function cellOf(value: unknown): string {
   const [, text = ""] = /^note\r\n([\s\S]*)\r\n$/.exec(csv(["note"], [{ note: value }])) ?? [];
   return text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text;
@@ -38,7 +38,7 @@ const BLANKS = [
   "\u{e0020}",
 ];
 
-test("an operator in front is marked as text, behind any blank too", () => {
+test("a cell that starts with an operator is marked as text, also after any blank", () => {
   for (const operator of OPERATORS) {
     const formula = `${operator}HYPERLINK("http://127.0.0.1/"&A1)`;
     assert.equal(cellOf(formula), `'${formula}`);
@@ -51,7 +51,7 @@ test("an operator in front is marked as text, behind any blank too", () => {
   }
 });
 
-test("tab and line ends in front are marked by themselves", () => {
+test("a tab or line end at the start of a cell is marked, too", () => {
   for (const first of ["\t", "\r", "\n", "\0"]) assert.equal(cellOf(`${first}x`), `'${first}x`);
 });
 
@@ -59,7 +59,7 @@ test("a program that splits at semicolons or tabs finds no formula inside a cell
   assert.equal(cellOf("paid;=1+1"), "paid;'=1+1");
   assert.equal(cellOf("paid\t \u200b＝1+1;@x"), "paid\t' \u200b＝1+1;'@x");
   assert.equal(cellOf("one\r\n-2+3"), "one\r\n'-2+3");
-  // Beside other cells, what it sees after the semicolon is `""=1+1`: an empty text, and a formula.
+  // Next to other cells, such a program sees `""=1+1` after the semicolon: an empty text, and a formula.
   assert.equal(cellOf('paid;"=1+1;x'), `paid;'"=1+1;x`);
   assert.equal(csv(["at", "note"], [{ at: 1, note: 'paid;"=1+1;x' }]), `at,note\r\n1,"paid;'""=1+1;x"\r\n`);
   assert.equal(cellOf('paid;"" \ufeff"＝1+1'), `paid;'"" \ufeff"＝1+1`);
@@ -72,7 +72,7 @@ test("amounts, ordinary words and JSON stay as they are", () => {
   assert.equal(cellOf({ input: -1, list: [1, -2] }), '{"input":-1,"list":[1,-2]}');
 });
 
-test("whatever the text, no cell begins with an operator once blanks are taken away", () => {
+test("for arbitrary text, no cell starts with an operator after its blanks", () => {
   const alphabet = fc.constantFrom(...OPERATORS, ...BLANKS, ";", '"', ",", "'", "a", "1");
   fc.assert(
     fc.property(fc.string({ unit: alphabet, maxLength: 12 }), (text) => {

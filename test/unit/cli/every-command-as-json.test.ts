@@ -4,7 +4,7 @@ import test from "node:test";
 import { startGatewayHere } from "../../rig/gateway.ts";
 import { run, startGateway } from "./captured-run.ts";
 
-test("--json prints one line of JSON and nothing else, before or behind the command", async (t) => {
+test("--json prints one line of JSON and nothing else, wherever the option is given", async (t) => {
   const { tollgate } = await startGateway(t);
   const json = async (...argv: string[]) => {
     const ran = await tollgate(...argv);
@@ -74,7 +74,7 @@ test("serve and check get their options and check's status is the exit status", 
   assert.deepEqual(failed, { status: 1, out: "", err: "tollgate: the port 8787 is taken\n" });
 });
 
-test("--version --json says what this program is, and what runs there if anything does", async (t) => {
+test("--version --json reports the version of this program, and of the running gateway if there is one", async (t) => {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
   const here = { version, build: "checkout", node: process.versions.node };
   for (const words of [

@@ -90,7 +90,7 @@ test("account: rename, label, suspend, resume, close", async (t) => {
   assert.equal(happened[5], "Done: set or remove 1 labels of the account bob");
 });
 
-test("account notify says that nobody is told where the configuration names no receiver", async (t) => {
+test("account notify warns if the configuration has no receiver", async (t) => {
   const notices = {
     status: () => undefined,
     laneOf: () => undefined,
@@ -119,7 +119,7 @@ test("account list says how to get the next page", async (t) => {
   assert.doesNotMatch(second.out, /^alice /m);
 });
 
-test("account invite: a link that only this machine can open is said to be one", async (t) => {
+test("account invite warns about a link that only this machine can open", async (t) => {
   let origin = "";
   const { tollgate } = await startGateway(t, {
     invitation: { lastsMs: 60_000, consoleUrl: () => `${origin}/console` },
@@ -135,7 +135,7 @@ test("account invite: a link that only this machine can open is said to be one",
   assert.equal((await tollgate("account", "invite", "alice")).err, "");
 });
 
-test("audit: what operators did, in words", async (t) => {
+test("audit: the actions of operators, in words", async (t) => {
   const { tollgate } = await startGateway(t);
   assert.equal((await tollgate("audit")).out, "No writes since the gateway started.\n");
   const made = async (...argv: string[]) => /\b(?:key|code)_\w+/.exec((await tollgate(...argv)).out)?.[0];

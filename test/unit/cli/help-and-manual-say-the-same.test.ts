@@ -1,4 +1,4 @@
-/** `--help` and `tollgate man` are made of the commands themselves: all of them, and examples that work. */
+/** `--help` and `tollgate man` are generated from the commands: they contain all of them, and examples that work. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
@@ -7,7 +7,7 @@ import { run } from "./captured-run.ts";
 
 const unasked = () => Promise.reject(new Error("asked a gateway"));
 
-/** Names of commands in the help of one. */
+/** Names of commands in a command's help. */
 async function below(path: readonly string[]): Promise<string[]> {
   const { out } = await run([...path, "--help"]);
   const listed = /\nCommands:\n([\s\S]*?)(?:\n\n|$)/.exec(out)?.[1] ?? "";
@@ -21,7 +21,7 @@ async function allPaths(path: readonly string[] = []): Promise<string[][]> {
   return [[...path], ...paths.flat()];
 }
 
-test("the manual page has every command and option that help has, and groff takes it without a word", async () => {
+test("the manual page has every command and option of the help, and groff reads it without a warning", async () => {
   const { out: page } = await run(["man"]);
   const formatted = spawnSync("groff", ["-man", "-ww", "-Tascii", "-P-c"], { input: page, encoding: "utf8" });
   assert.deepEqual([formatted.status, formatted.stderr], [0, ""]);
@@ -38,13 +38,13 @@ test("the manual page has every command and option that help has, and groff take
   }
 });
 
-test("the manual page says of an option what it may be, what it is when left out, and whether it is needed", async () => {
+test("the manual page gives an option's choices, its default, and whether it is required", async () => {
   const page = (await run(["man"])).out.replaceAll("\\-", "-");
   assert.ok(page.includes("\nProtocol of the model server (one of chat, messages, responses; default: chat).\n"), page);
   assert.ok(page.includes("\nThe account that pays (required).\n"), page);
 });
 
-test("the manual page has the sections that every one has, and each exit status", async () => {
+test("the manual page has the usual sections, and each exit status", async () => {
   const { out } = await run(["man"]);
   const sections = [...out.matchAll(/^\.SH (.*)$/gm)].map(([, name]) => name);
   const usual = ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXAMPLES", "ENVIRONMENT", "EXIT STATUS"];
@@ -52,7 +52,7 @@ test("the manual page has the sections that every one has, and each exit status"
   for (const status of [0, 1, 2]) assert.match(out, new RegExp(`\n\\.B ${status}\n[A-Z]`));
 });
 
-test("every example is a command line that is understood, and stands in the help of its command and in the manual", async () => {
+test("every example is a valid command line, and is in the help of its command and in the manual", async () => {
   const page = (await run(["man"])).out.replaceAll("\\-", "-");
   for (const [path, lines] of Object.entries(EXAMPLES)) {
     const help = (await run([...path.split(" ").filter(Boolean), "--help"])).out;
@@ -79,7 +79,7 @@ test("every example is a command line that is understood, and stands in the help
   }
 });
 
-test("headings are bold on a terminal alone, and not where somebody has said no", async () => {
+test("headings are bold only on a terminal, and not with NO_COLOR or TERM=dumb", async () => {
   const shown = async (isTTY: boolean, env: Record<string, string>) => {
     let out = "";
     await run(["usage", "--help"], { stdout: { write: (text) => (out += text), isTTY }, env });

@@ -1,4 +1,4 @@
-/** `tollgate init` with somebody at a keyboard: what is asked, how answers are read, what is said at the end. */
+/** `tollgate init` with a user at a keyboard: its questions, how answers are read, and its last message. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,10 @@ import { type Ran, run } from "./captured-run.ts";
 
 const FLAGS = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m-1"];
 
-/** Runs `init` for a file in a folder of its own. @param options.typed what stands on the keyboard's lines. */
+/**
+ * Runs `init` for a file in a folder of its own.
+ * @param options.typed the lines that the user types.
+ */
 async function init(
   t: TestContext,
   argv: readonly string[],
@@ -32,25 +35,25 @@ async function init(
   return { ...(await run(["init", "--config", file, ...argv], { stdin, stderr: screen })), file, asked };
 }
 
-/** The settings that a file has. */
+/** The settings in a file. */
 function read(file: string) {
   const loaded = loadConfig({ text: readFileSync(file, "utf8"), env: {} });
   if ("problems" in loaded) assert.fail(loaded.problems.map(formatProblem).join("\n"));
   return loaded.settings;
 }
 
-test("who has given what must be given is asked nothing, also on a terminal", async (t) => {
+test("if all required options are given, there are no questions, also on a terminal", async (t) => {
   const ran = await init(t, FLAGS);
   assert.deepEqual([ran.status, ran.asked], [0, ""]);
 });
 
-test("blanks around an answer are none of it", async (t) => {
+test("blanks around an answer are trimmed", async (t) => {
   const ran = await init(t, [], { typed: "  http://127.0.0.1:9/v1 \n\tm-1 \n  \n" });
   assert.equal(ran.status, 0, ran.asked);
   assert.deepEqual([...read(ran.file).catalog.models.keys()], ["m-1"]);
 });
 
-test("a file that came while questions were asked stays as it is", async (t) => {
+test("a file created while questions are asked is not changed", async (t) => {
   const onAsked = (file: string) => writeFileSync(file, "somebody else's");
   const ran = await init(t, [], { typed: "http://127.0.0.1:9/v1\nm-1\n\n", onAsked });
   assert.equal(ran.status, 1);
@@ -58,12 +61,12 @@ test("a file that came while questions were asked stays as it is", async (t) => 
   assert.equal(readFileSync(ran.file, "utf8"), "somebody else's");
 });
 
-test("the commands that come next name the file where it is not the one that is found by itself", async (t) => {
+test("the next commands name the configuration file unless it is the default one", async (t) => {
   const { out, file } = await init(t, FLAGS);
   assert.ok(out.includes(`\n  ${COMMAND} check --config ${file}\n  ${COMMAND} serve --config ${file}\n`), out);
 });
 
-test("the commands for another terminal say where the gateway and its token are, where nobody would look there", async (t) => {
+test("the commands for another terminal name the gateway's address and its data folder unless they are the defaults", async (t) => {
   const usual = (await init(t, FLAGS)).out;
   assert.ok(usual.includes(`\n  ${COMMAND} account create me\n`), usual);
   const elsewhere = await init(t, [...FLAGS, "--admin", "127.0.0.1:9788", "--store", "embedded:/srv/my data"]);
@@ -76,7 +79,7 @@ test("the commands for another terminal say where the gateway and its token are,
   assert.ok(atSocket.includes(" account create me --admin unix:/run/tollgate/admin.sock\n"), atSocket);
 });
 
-test("what a model server will be asked is said, and which addresses are seldom the right one", async (t) => {
+test("the address of the upstream requests is shown, and unlikely base URLs get a hint", async (t) => {
   const asked = async (baseUrl: string, protocol: string) => {
     const { out, err, asked } = await init(t, ["--base-url", baseUrl, "--model", "m-1", "--protocol", protocol]);
     return { address: /^Wrote .*\. Requests will go to (\S+)\.$/m.exec(out)?.[1], hint: err || asked };
@@ -99,7 +102,7 @@ test("what a model server will be asked is said, and which addresses are seldom 
   }
 });
 
-test("what is given is in the file as it was given: the protocol, and a text with what the file takes for a reference", async (t) => {
+test("the file has the given values unchanged: the protocol, and a text that looks like a reference", async (t) => {
   const dir = "/srv/a$" + "{HOME}#\"b':c";
   const ran = await init(t, [...FLAGS, "--protocol", "messages", "--store", `embedded:${dir}`]);
   assert.equal(ran.status, 0, ran.asked);

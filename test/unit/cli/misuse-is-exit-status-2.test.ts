@@ -3,10 +3,10 @@ import test from "node:test";
 import { USAGE_BY } from "../../../src/console/vocabulary.ts";
 import { run } from "./captured-run.ts";
 
-/** Nothing is asked of a gateway when the command itself is wrong. */
+/** No request is made when the command itself is wrong. */
 const unasked = () => Promise.reject(new Error("asked a gateway"));
 
-test("misuse is status 2 with a word on standard error and nothing on standard output", async () => {
+test("misuse is status 2 with a message on standard error and nothing on standard output", async () => {
   const misuses: string[][] = [
     [],
     ["acount", "list"],
@@ -34,7 +34,7 @@ test("misuse is status 2 with a word on standard error and nothing on standard o
   assert.match((await run(["acount", "list"])).err, /Did you mean account\?/);
 });
 
-test("where a gateway is found is no option of serve and check: their configuration says it", async () => {
+test("serve and check have no --admin and --data: their configuration says it", async () => {
   for (const command of ["serve", "check"]) {
     for (const [option, setting] of [
       ["--admin", "`admin`"],
@@ -58,7 +58,7 @@ test("where a gateway is found is no option of serve and check: their configurat
   }
 });
 
-test("a wrong value is status 2 and says which there are", async () => {
+test("a wrong value is status 2, and the message names the allowed ones", async () => {
   const wrong = [
     [
       "usage --by nonsense",
@@ -84,7 +84,7 @@ test("a wrong value is status 2 and says which there are", async () => {
   }
 });
 
-test("an address that is none, or that carries a password, is status 2 and is not repeated", async () => {
+test("an address that is invalid or has a password is status 2, and the message does not repeat the password", async () => {
   for (const url of [
     "8788",
     "ftp://127.0.0.1",

@@ -1,4 +1,4 @@
-/** What a long command shows of how far it is. */
+/** The progress display of a long command. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Terminal } from "../../../src/cli/output/terminal.ts";
@@ -11,7 +11,7 @@ function shownBy(out: { isTTY: boolean; columns?: number }, use: (terminal: Term
   return shown;
 }
 
-test("progress is cut where the terminal ends, and steers it in no way", () => {
+test("progress is cut at the width of the terminal, and its control characters are replaced", () => {
   const long = "x".repeat(200);
   assert.equal(
     shownBy({ isTTY: true, columns: 50 }, (terminal) => terminal.progress(long)),
@@ -27,7 +27,7 @@ test("progress is cut where the terminal ends, and steers it in no way", () => {
   );
 });
 
-test("a line that stays takes the progress away; where nobody looks it stands alone", () => {
+test("a permanent line replaces the progress; without a terminal only permanent lines are printed", () => {
   const use = (terminal: Terminal) => {
     terminal.progress("1 of 2");
     terminal.note("done");

@@ -1,4 +1,4 @@
-/** The scripts of `tollgate completion`, read by the shells that they are for. */
+/** The scripts of `tollgate completion`, run by the shells that they are for. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import test, { type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { run } from "./captured-run.ts";
 
-/** What a person has typed, the last word still being typed; and some of what is offered, and what is not. */
+/** What the user has typed so far; some words that are offered; some that are not. */
 const CASES = [
   ["le", ["ledger"], ["serve", "--json"]],
   ["ledger ", ["show", "verify", "archive"], ["ledger", "create"]],
@@ -21,13 +21,14 @@ const CASES = [
   ["account create --plan ", [], ["show", "--json"]],
 ] as const;
 
-/** How each shell is asked; prints one offer a line. */
+/** Scripts that ask each shell for completions; each prints one per line. */
 const ASK = {
   bash: (script: string, words: readonly string[]) => `
     source ${script}; cd "$(dirname ${script})"
     COMP_WORDS=(${["tollgate", ...words].map(quoted).join(" ")}); COMP_CWORD=${words.length}
     _tollgate; printf '%s\n' "\${COMPREPLY[@]}"`,
-  // compadd and _files are there only while zsh completes; these stand in for them, and leave out what does not begin so.
+  // compadd and _files exist only while zsh completes; these replace them, and leave out words without the typed
+  // prefix.
   zsh: (script: string, words: readonly string[]) => `
     compdef() { :; }
     compadd() { shift; print -rl -- \${(M)@:#\${words[CURRENT]}*}; }
@@ -50,7 +51,7 @@ function folder(t: TestContext): string {
 }
 
 for (const shell of ["bash", "zsh", "fish"] as const) {
-  test(`${shell} offers commands, options and values at their place`, async (t) => {
+  test(`${shell} offers commands, options and values where they belong`, async (t) => {
     const dir = folder(t);
     const { status, out, err } = await run(["completion", shell]);
     assert.deepEqual([status, err], [0, ""]);
@@ -67,7 +68,7 @@ for (const shell of ["bash", "zsh", "fish"] as const) {
   });
 }
 
-test("zsh offers also where the script lies in a folder of functions, from the first time on", async (t) => {
+test("the zsh script also works as an autoloaded function, from its first call on", async (t) => {
   const dir = folder(t);
   writeFileSync(join(dir, "_tollgate"), (await run(["completion", "zsh"])).out);
   const asked = `
@@ -82,7 +83,7 @@ test("zsh offers also where the script lies in a folder of functions, from the f
   assert.ok(first?.split("\n").includes("verify"), stdout);
 });
 
-test("a shell that is none is misuse, and says which there are", async () => {
+test("an unknown shell is misuse, and the message names the known ones", async () => {
   for (const argv of [["completion", "tcsh"], ["completion"]]) assert.equal((await run(argv)).status, 2);
   assert.match((await run(["completion", "tcsh"])).err, /Allowed choices are bash, zsh, fish\./);
 });

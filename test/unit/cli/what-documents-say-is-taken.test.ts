@@ -1,13 +1,16 @@
-/** Each command of the documents' examples, as it is written there, is one that the command line takes: misuse would be exit status 2. */
+/**
+ * Every command in the documents' examples is accepted by the command line as it is written: misuse would be exit
+ * status 2.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { run, startGateway } from "./captured-run.ts";
 
-/** With tests of their own: they serve, or write where they are started. */
+/** These have tests of their own: they serve, or write into the current folder. */
 const ELSEWHERE = /^(init|serve|simulator)\b/;
 
-/** Lines of code blocks, by their document, without what follows a `#`. */
+/** Commands in code blocks, with their document, without comments. */
 function commands(): { readonly document: string; readonly words: readonly string[] }[] {
   return ["README.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md")].sort().flatMap((document) => {
     const blocks = readFileSync(document, "utf8").matchAll(/^```(?:sh|bash)?\n([\s\S]*?)^```$/gm);
@@ -17,7 +20,7 @@ function commands(): { readonly document: string; readonly words: readonly strin
   });
 }
 
-test("the command line takes each command that a document shows", async () => {
+test("the command line accepts every command that a document shows", async () => {
   const shown = commands();
   assert.ok(shown.length > 25, `${shown.length} commands`);
   const refused: string[] = [];
@@ -25,7 +28,7 @@ test("the command line takes each command that a document shows", async () => {
     if (ELSEWHERE.test(words.join(" "))) continue;
     const away = () => Promise.reject(new Error("no gateway here"));
     const { status, err } = await run(words, { fetch: away, check: () => Promise.resolve(0) });
-    // A file of the example's is refused for what it is, once the words have been read.
+    // An example's file does not exist here, which is found after the arguments have been accepted.
     if (status === 2 && !/^The file \S+ does not exist/.test(err))
       refused.push(`${document}: tollgate ${words.join(" ")}: ${err}`);
   }
@@ -41,7 +44,7 @@ test("the first commands of docs/money.md can be typed from top to bottom", asyn
   const keys: string[] = [];
   for (const line of lines) {
     const typed = /^npx --no-install tollgate ([^#]*)/.exec(line)?.[1]?.trim() ?? assert.fail(line);
-    // The group of these tests has another name, and a day of the text's will be over.
+    // These tests use another group, and the document's date will be in the past.
     const named = typed
       .replace("LAPTOP_KEY_ID", keys[1] ?? "")
       .replace("KEY_ID", keys[0] ?? "")
