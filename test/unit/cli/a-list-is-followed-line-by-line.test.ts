@@ -12,7 +12,7 @@ import { ADMIN_TOKEN, startConsole } from "../console/running-console.ts";
 import { openTestStore } from "../console/test-store.ts";
 import { type Ran, run, startGateway } from "./captured-run.ts";
 
-/** A command that follows, whose pauses the test ends one by one. */
+/** A command with --follow, whose pauses the test ends one by one. */
 class Followed {
   out = "";
   err = "";

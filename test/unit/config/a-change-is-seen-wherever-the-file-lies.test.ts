@@ -1,6 +1,6 @@
 /**
- * Hot reload reads texts and trusts no notification: a change is noticed once and soon, also through links, when the
- * file is replaced, and when other things happen in its folder.
+ * Hot reload compares texts and relies on no notification: a change is noticed once and soon, also through links, when
+ * the file is replaced, and when other files in its folder change.
  */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -12,7 +12,7 @@ import { bad, better, good, watched } from "./watched.ts";
 
 type Scene = Awaited<ReturnType<typeof watched>>;
 
-/** The look that finds a change and the one that agrees with it. */
+/** The look that finds a change and the one that confirms it. */
 const CHANGE_LOOKS = 2;
 const LOOKS_MAX = 12;
 
@@ -20,7 +20,10 @@ function heartbeats({ settings }: Scene): number[] {
   return settings.map(({ heartbeatMs }) => heartbeatMs);
 }
 
-/** As the kubelet lays a ConfigMap out: the file is a link into `..data`, which is a link to the folder of a version. */
+/**
+ * The layout of a ConfigMap by the kubelet: the file is a link into `..data`, which is a link to the folder of a
+ * version.
+ */
 function configMap(folder: string, text: string): string {
   version(folder, "..2026_01", text);
   symlinkSync("..2026_01", join(folder, "..data"));
@@ -40,14 +43,14 @@ function swapVersion(folder: string): void {
   rmSync(join(folder, "..2026_01"), { recursive: true });
 }
 
-test("a ConfigMap's new version", async (t) => {
+test("a new version of a ConfigMap is noticed", async (t) => {
   const scene = await watched(t, { place: configMap });
   swapVersion(scene.folder);
   await scene.look(CHANGE_LOOKS);
   assert.deepEqual(heartbeats(scene), [7_000]);
 });
 
-test("a ConfigMap's new version, through a link of another folder", async (t) => {
+test("a new version of a ConfigMap is noticed through a link from another folder", async (t) => {
   const scene = await watched(t, {
     place(folder, text) {
       mkdirSync(join(folder, "mounted"));
@@ -61,13 +64,13 @@ test("a ConfigMap's new version, through a link of another folder", async (t) =>
   assert.deepEqual(heartbeats(scene), [7_000]);
 });
 
-test("a file that is changed from elsewhere, as behind a bind mount of it alone", async (t) => {
+test("a file that is changed from outside, as behind a bind mount of the file, is noticed", async (t) => {
   const scene = await watched(t, {
     place(folder, text) {
       mkdirSync(join(folder, "host"));
       mkdirSync(join(folder, "container"));
       writeFileSync(join(folder, "host", "tollgate.yaml"), text);
-      // Of a bind mount, too, only the file is the same: nothing happens in this folder.
+      // As with a bind mount, only the file is shared: no event happens in this folder.
       linkSync(join(folder, "host", "tollgate.yaml"), join(folder, "container", "tollgate.yaml"));
       return join(folder, "container", "tollgate.yaml");
     },
@@ -77,7 +80,7 @@ test("a file that is changed from elsewhere, as behind a bind mount of it alone"
   assert.deepEqual(heartbeats(scene), [7_000]);
 });
 
-test("an editor that moves the old one away, and writes the new one in steps, is followed once", async (t) => {
+test("an editor that moves the old file away and writes the new one in steps causes one reload", async (t) => {
   const scene = await watched(t);
   const { file, look, problems } = scene;
   renameSync(file, `${file}~`);
@@ -94,7 +97,7 @@ test("an editor that moves the old one away, and writes the new one in steps, is
   assert.deepEqual([heartbeats(scene), problems.length], [[7_000, 10_000], 0]);
 });
 
-test("a file that never rests is taken as it is after a second", async (t) => {
+test("a file that keeps changing is read as it is after a second", async (t) => {
   const scene = await watched(t);
   let looks = 0;
   while (scene.settings.length === 0) {
@@ -108,7 +111,7 @@ test("a file that never rests is taken as it is after a second", async (t) => {
   assert.equal(scene.problems.length, 0);
 });
 
-test("a change that was taken back counts for nothing: the next one has its own time to rest", async (t) => {
+test("a change that is reverted has no effect, and the next change gets the full time to settle", async (t) => {
   const scene = await watched(t);
   writeFileSync(scene.file, `${better}# taken back\n`);
   await scene.look();
@@ -121,7 +124,7 @@ test("a change that was taken back counts for nothing: the next one has its own 
   assert.deepEqual([heartbeats(scene), scene.problems.length], [[7_000], 0]);
 });
 
-test("a busy neighbour changes nothing, neither the moment nor the number of attempts", async (t) => {
+test("a busy neighbour file affects neither the time nor the number of reloads", async (t) => {
   const scene = await watched(t);
   const busy = () => writeFileSync(join(scene.folder, "tollgate.log"), "a line\n", { flag: "a" });
   writeFileSync(scene.file, better);
@@ -135,7 +138,7 @@ test("a busy neighbour changes nothing, neither the moment nor the number of att
   assert.equal(scene.settings.length, 1);
 });
 
-test("a secret's file counts as part of the configuration", async (t) => {
+test("the file of a secret counts as part of the configuration", async (t) => {
   const withSecret = (folder: string) =>
     good.replace("chat, base_url", `chat, api_key: "file:${folder}/key", base_url`);
   const scene = await watched(t, {
@@ -160,7 +163,7 @@ test("a secret's file counts as part of the configuration", async (t) => {
   writeFileSync(key, "third-key\n");
   await scene.look(CHANGE_LOOKS);
   assert.deepEqual(keys(), ["second-key", "third-key"]);
-  // A bad text names no secret any more; a good one that comes after it does.
+  // A bad text refers to no secrets any more, and the next good one does again.
   writeFileSync(scene.file, "]");
   await scene.look(CHANGE_LOOKS);
   writeFileSync(key, "fourth-key\n");
@@ -169,7 +172,7 @@ test("a secret's file counts as part of the configuration", async (t) => {
   assert.deepEqual([keys().at(-1), scene.problems.length], ["fourth-key", 2]);
 });
 
-test("a certificate and its key that are replaced one after the other are taken together", async (t) => {
+test("a certificate and its key that are replaced one after the other are loaded together", async (t) => {
   const pair = (folder: string, name: string) => {
     const at = (end: string) => join(folder, `${name}.${end}`);
     execFileSync("openssl", [
@@ -194,12 +197,12 @@ test("a certificate and its key that are replaced one after the other are taken 
   assert.deepEqual([scene.settings.length, scene.problems.length], [1, 0]);
 });
 
-test("a configuration out of a pipe is read once", async (t) => {
+test("a configuration from a pipe is read once", async (t) => {
   const scene = await watched(t, {
     place(folder, text) {
       const pipe = join(folder, "pipe");
       execFileSync("mkfifo", [pipe]);
-      // Reading blocks this process until somebody writes.
+      // Reading blocks this process until the other one writes.
       spawn("sh", ["-c", 'printf %s "$TEXT" > "$0"', pipe], { env: { TEXT: text }, stdio: "ignore" });
       return pipe;
     },
@@ -216,13 +219,13 @@ for (const [what, put] of Object.entries({
   pipe: (path: string) => execFileSync("mkfifo", [path]),
   device: (path: string) => symlinkSync("/dev/zero", path),
 })) {
-  test(`a ${what} in the file's place is told of, stops nothing, and the next file there is read`, async (t) => {
+  test(`a ${what} in place of the file is reported and stops nothing, and the next file there is read`, async (t) => {
     const scene = await watched(t);
     rmSync(scene.file);
     put(scene.file);
     await scene.look(CHANGE_LOOKS);
     assert.match(scene.problems[0]?.[0]?.message ?? "", /not a file/);
-    // SIGHUP does not wait for somebody to write into a pipe.
+    // SIGHUP does not wait for a writer on the pipe.
     scene.watch.reload();
     assert.equal(scene.problems.length, 2);
     rmSync(scene.file, { recursive: true });
@@ -231,7 +234,7 @@ for (const [what, put] of Object.entries({
     assert.deepEqual(heartbeats(scene), [7_000]);
   });
 
-  test(`a ${what} in a secret's place is told of, and the next file there is read`, async (t) => {
+  test(`a ${what} in place of a secret is reported, and the next file there is read`, async (t) => {
     const scene = await watched(t, {
       place(folder, text) {
         writeFileSync(join(folder, "secret"), "a-secret-of-the-upstream");
@@ -252,11 +255,12 @@ for (const [what, put] of Object.entries({
   });
 }
 
-test("SIGHUP during a look is not undone by what the look has seen", async (t) => {
+test("SIGHUP during a look is not undone by what the look has read", async (t) => {
   const scene = await watched(t);
   writeFileSync(scene.file, bad);
   await scene.look();
-  // The second look, which would settle the change, reads the bad text; SIGHUP reads the good one before it is done.
+  // The second look, which would confirm the change, reads the bad text; SIGHUP reads the good one before the look
+  // ends.
   const armed = once(scene.clock, "armed");
   scene.clock.fire();
   writeFileSync(scene.file, better);

@@ -1,4 +1,4 @@
-/** docs/operation.md, "Sealing keys": what was sealed before the first configured key still opens. */
+/** docs/operation.md, "Sealing keys": what was sealed before the first key was configured can still be opened. */
 import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import test from "node:test";
 import { keptSecret, sealingKeysOf } from "../../../src/config/kept-secret.ts";
 import { Secret } from "../../../src/values/secret.ts";
 
-test("the first configured key goes before the kept one, and none is made beside configured keys", (t) => {
+test("the first configured key precedes the generated one, and none is generated if keys are configured", (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-sealing-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const configured = new Secret("a configured key of 32 characters");
@@ -22,7 +22,7 @@ test("the first configured key goes before the kept one, and none is made beside
   );
 });
 
-test("a secret that is made is its user's alone, whoever may read the folder", (t) => {
+test("a generated secret is readable only by its user, whoever may read the folder", (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-sealing-"));
   t.after(() => rmSync(dir, { recursive: true }));
   chmodSync(dir, 0o755);

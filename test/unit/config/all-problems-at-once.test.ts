@@ -18,7 +18,7 @@ groups:
   use: {kind: pay_per_use, models: [bug-1]}
 `;
 
-test("faults of form, of reference and of the environment are told together, in the order of the file", () => {
+test("problems of form, references and the environment are reported together, in the order of the file", () => {
   const loaded = loadConfig({ file: "gate.yaml", text, env: {} });
   assert.ok("problems" in loaded);
   assert.deepEqual(
@@ -43,7 +43,7 @@ test("faults of form, of reference and of the environment are told together, in 
   );
 });
 
-test("a token that is refused for its form is no missing token", () => {
+test("a token of an invalid form is not reported as missing", () => {
   const open = `admin: 0.0.0.0:1\nadmin_token: short\n${demoConfig({ upstreamUrl: "http://127.0.0.1:9", dataDir: "./data" }).replace(/^admin: .*\n/m, "")}`;
   const keysOf = (text: string) => {
     const loaded = loadConfig({ file: "gate.yaml", text, env: {} });
@@ -51,12 +51,12 @@ test("a token that is refused for its form is no missing token", () => {
     return loaded.problems.map(({ key }) => key);
   };
   assert.deepEqual(keysOf(open), ["admin_token"]);
-  // The schema refuses it, and it is taken out.
+  // The schema refuses this one and removes it.
   assert.deepEqual(keysOf(open.replace("short", "1234567")), ["admin_token"]);
   assert.deepEqual(keysOf(open.replace("admin_token: short\n", "")), ["admin"]);
 });
 
-test("a file that two settings name is read once, so that both have the same of it", () => {
+test("a file that two settings name is read once, so that both get the same content", () => {
   const two = `
 upstreams:
   a: {protocol: chat, base_url: "http://127.0.0.1:9/v1", api_key: "file:/secret/key"}

@@ -1,9 +1,9 @@
-/** The parser says where it gave up on a bracket or a quote: what is named is where it was opened. */
+/** The parser reports where it gave up on a bracket or a quote; the message names where it was opened. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { loadConfig } from "../../../src/config/config.ts";
 
-/** Where a text is said to be wrong, and in what words. */
+/** Where a text is reported to be wrong, and the message. */
 function faultOf(text: string): string {
   const loaded = loadConfig({ text, env: {} });
   assert.ok("problems" in loaded);
@@ -11,7 +11,7 @@ function faultOf(text: string): string {
   return `${line}:${column} ${/the (?:bracket|quote) that opens here/.exec(message)?.[0] ?? message}`;
 }
 
-test("of several brackets it is the innermost that nothing closes", () => {
+test("of several open brackets the innermost unclosed one is named", () => {
   for (const [text, place] of [
     ["a: 1\nb: [1, 2\nc: 3\nd: {x: 1}\n", "2:4"],
     ["a: {x: 1,\nb: 2\nc:\n  - 1\n", "1:4"],
@@ -28,7 +28,7 @@ test("of several brackets it is the innermost that nothing closes", () => {
   }
 });
 
-test("so is a quote, and what is closed too often is named where it stands", () => {
+test("an open quote is named where it opens, and a surplus bracket where it is", () => {
   assert.equal(faultOf('a: "x\nb: 1\nc: 2\n'), "1:4 the quote that opens here");
   assert.equal(faultOf("a:\n  b: 'x\nc: 1\n"), "2:6 the quote that opens here");
   const loaded = loadConfig({ text: 'admin_token: "hunter2\nplans: {}\n', env: {} });

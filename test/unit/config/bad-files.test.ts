@@ -1,10 +1,14 @@
-/** docs/failure-model.md row 84, and every other mistake in a configuration: each is refused, by name. */
+/**
+ * docs/failure-model.md row 84, and every other mistake in a configuration: each is refused, and the message names the
+ * key.
+ */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { formatProblem, loadConfig, type Problem } from "../../../src/config/config.ts";
 
-// One bad file per complaint that we promise; its first line says which: `# expects: <line>:<key>: <part of the message>`.
+// One bad file per promised message. Its first line is the expectation: `# expects: <line>:<key>: <part of the
+// message>`.
 const folder = new URL("./bad/", import.meta.url);
 const files = readdirSync(folder)
   .filter((file) => file.endsWith(".yaml"))

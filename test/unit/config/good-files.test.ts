@@ -33,7 +33,7 @@ models:
 groups: {use: {kind: pay_per_use, models: ["*"]}}
 `;
 
-test("the example file is good and reads as it says", () => {
+test("the example file loads and has the expected settings", () => {
   const settings = settingsOf(example);
   assert.equal(settings.adminToken?.reveal(), ENV.TOLLGATE_ADMIN_TOKEN);
   assert.equal(settings.sealingKeys[0]?.reveal(), ENV.TOLLGATE_SEALING_KEY);
@@ -62,7 +62,7 @@ test("the example file is good and reads as it says", () => {
   assert.equal(settings.catalog.groups.get("big")?.multiplier, 1_000_000n);
 });
 
-test("what the example calls defaults are the defaults", () => {
+test("the values that the example calls defaults are the defaults", () => {
   const bare = settingsOf(least);
   const said = settingsOf(example);
   const keys = [
@@ -93,7 +93,7 @@ test("what the example calls defaults are the defaults", () => {
   assert.equal(bare.catalog.groups.get("use")?.limits.concurrency, 100);
 });
 
-test("defaults that depend on other values", () => {
+test("some defaults depend on other values", () => {
   const settings = settingsOf(least);
   const big = settings.catalog.models.get("big-1");
   assert.equal(settings.upstreams.get("east")?.baseUrl, "https://models.example/v1");
@@ -111,7 +111,7 @@ test("defaults that depend on other values", () => {
   assert.equal(west?.capabilities.maxTokensField, "max_completion_tokens");
 });
 
-test("notices go where the file says, signed with one secret or several, of every kind unless some are named", () => {
+test("notices are sent to the configured URL, signed with one or several secrets, of all kinds unless some are named", () => {
   const secret = `whsec_${Buffer.alloc(32, "k").toString("base64")}`;
   const of = (section: string) => settingsOf(`${least}notices: ${section}\n`).notices;
   const bare = of(`{url: "https://hooks.example/in?for=us", secrets: [${secret}]}`);
@@ -133,7 +133,7 @@ test("notices go where the file says, signed with one secret or several, of ever
   assert.equal(plain?.url.reveal(), "http://hooks.example/x");
 });
 
-test("an upstream says how its prompt cache is treated, a model or route has the last word", () => {
+test("an upstream says how its prompt cache is treated, and a model or route overrides it", () => {
   const cachesOf = (upstream: string, model: string, route: string) => {
     const text = least
       .replace('"http://[::1]:1"', `"http://[::1]:1", ${upstream}`)
@@ -151,7 +151,7 @@ test("an upstream says how its prompt cache is treated, a model or route has the
   assert.deepEqual(cachesOf(client, `${client}, `, `${auto}, `), ["client", "auto"]);
 });
 
-test("what an image or a file is held at has a least and a most, and one of the two may be left out", () => {
+test("the held tokens of an image or a file have a minimum and a maximum, and either may be left out", () => {
   const tokens = (text: string) =>
     settingsOf(least.replace("    context_tokens", `    media_tokens: ${text}\n    context_tokens`)).catalog.models.get(
       "big-1",
@@ -161,7 +161,7 @@ test("what an image or a file is held at has a least and a most, and one of the 
   assert.deepEqual(tokens("{image: 5, image_max: 5}"), { image: 5, file: 3_000, imageMax: 5, fileMax: undefined });
 });
 
-test("a cost may say that something costs nothing, and has no steps", () => {
+test("a cost may be zero and needs no steps", () => {
   const price = `{input: "2", cached_input: "1", output: 10, tools: {web_search: "0.01"}, options: {provider: "0"},
       tiers: {flex: {input: "1", cached_input: "1", output: "5", above_tokens: [{tokens: 9, input: "3", output: "9"}]},
       free: {input: "0", output: "0"}}, above_tokens: [{tokens: 9, input: "3", cached_input: "2", output: "9"}]}`;
@@ -184,7 +184,7 @@ test("a cost may say that something costs nothing, and has no steps", () => {
   assert.deepEqual(big?.routes[0]?.cost.aboveTokens, []);
 });
 
-test("steps of a price apply in the order of their tokens, however they are written", () => {
+test("price steps apply in the order of their tokens, however they are written", () => {
   const steps = [9, 20, 5].map((tokens) => `{tokens: ${tokens}, input: "${tokens}", output: "30"}`).join(", ");
   const price = `{input: "2", output: 10, above_tokens: [${steps}], tiers: {flex: {input: "1", output: "5", above_tokens: [${steps}]}}}`;
   const big = settingsOf(least.replace('{input: "0.000000003", output: 10}', price)).catalog.models.get("big-1");
@@ -196,7 +196,7 @@ test("steps of a price apply in the order of their tokens, however they are writ
   }
 });
 
-test("what a model's or an upstream's rules add is input of the model, of its routes the one that adds most", () => {
+test("text that rules of a model or an upstream add counts as input of the model, by the route that adds most", () => {
   const rules = (bytes: number, more = "") => `rules: [{system: {text: ${"x".repeat(bytes)}}${more}}]`;
   const added = (ofModel: string, ofEast: string, ofWest: string) => {
     const text = least
@@ -214,7 +214,7 @@ test("what a model's or an upstream's rules add is input of the model, of its ro
   assert.equal(added(rules(900, ", protocol: chat"), rules(300), rules(500)), 1_200 + 2 * frame, "east speaks chat");
 });
 
-test("an address of IPv6 is not among all of IPv4, and port 0 is another one each time", () => {
+test("an IPv6 address is not covered by all of IPv4, and port 0 is a different port each time", () => {
   for (const [listen, admin] of [
     ["0.0.0.0:8788", "[::1]:8788"],
     ["0.0.0.0:0", "127.0.0.1:0"],
@@ -224,7 +224,7 @@ test("an address of IPv6 is not among all of IPv4, and port 0 is another one eac
   }
 });
 
-test("a site is another program's by its port, its address or its name, or where only a look could tell", () => {
+test("a site with another port, address or name than the listener is accepted, also if only the network could tell them apart", () => {
   const others = [
     ["127.0.0.1:8787", "http://127.0.0.1:3000"],
     ["127.0.0.1:8787", "http://127.0.0.2:8787"],
@@ -240,7 +240,7 @@ test("a site is another program's by its port, its address or its name, or where
   }
 });
 
-test("a dollar stays in what rules say to models and in names of members, and in a credential that is no variable's name", () => {
+test("a dollar sign is kept in rules, in names of members, and in a credential that is no variable's name", () => {
   const rules = '[{set: {user: $USER_ID}}, {default: {"stop": [$END]}}, {system: {text: $PRICE}}]';
   const east = `api_key: "$ecret", pass_members: [$SCHEMA], rules: ${rules}`;
   const { catalog, upstreams } = settingsOf(least.replace("east: {protocol: chat,", `east: {protocol: chat, ${east},`));
@@ -251,7 +251,7 @@ test("a dollar stays in what rules say to models and in names of members, and in
   for (const text of ["$USER_ID", "$END", "$PRICE"]) assert.ok(said.includes(text), text);
 });
 
-test("a server's own tools and tiers may have a price, and so may each member that asks for an extra", () => {
+test("a server's own tools and tiers may have a price, and so may each member that buys an extra", () => {
   const tiers = "reserved fast+us fast+fast uk turbo+uk audio+image image+audio flex+pro+audio".split(" ");
   const tools = "web_search web_search_premium x_search ocr link_reader web_search_options enable_search".split(" ");
   const priced = (names: readonly string[], price: string) => names.map((name) => `"${name}": ${price}`).join(", ");
@@ -264,7 +264,7 @@ test("a server's own tools and tiers may have a price, and so may each member th
   assert.equal(read?.tools.size, tools.length + 4);
 });
 
-test("the demonstration is good, its simulator's address with or without /v1", () => {
+test("the demo configuration loads, with or without /v1 in the simulator's address", () => {
   for (const upstreamUrl of ["http://127.0.0.1:9000", "http://127.0.0.1:9000/v1/"]) {
     const settings = settingsOf(demoConfig({ upstreamUrl, dataDir: "./data: #1" }));
     assert.deepEqual(settings.store, { kind: "embedded", dir: "./data: #1" });
@@ -274,12 +274,12 @@ test("the demonstration is good, its simulator's address with or without /v1", (
   }
 });
 
-test("JSON is YAML, aliases repeat, keys of Object.prototype are names like others", () => {
+test("JSON is read as YAML, aliases are expanded, and keys of Object.prototype are ordinary names", () => {
   settingsOf(JSON.stringify({ ...JSON.parse('{"plans":{"constructor":{}}}'), ...minimal("constructor") }));
   settingsOf(`plans: {p: {}}\n${least.replace("plans: {free: {}}\n", "").replace("plans: [free]", "plans: &p [p]")}`);
 });
 
-test("a hundred aliases are followed, and 32 levels are read; one more of either is one too many", () => {
+test("a hundred aliases and 32 levels are accepted, and one more of either is refused", () => {
   const faultsOf = (text: string) => readDocument(text).problems.list("f", () => ({ line: 1, column: 1 })).length;
   const aliases = (count: number) => `a: &x 1\nb: [${Array(count).fill("*x").join(", ")}]\n`;
   const nested = (depth: number) => `a: ${"[".repeat(depth)}${"]".repeat(depth)}\n`;
@@ -302,7 +302,7 @@ function minimal(plan: string): object {
   };
 }
 
-test("the catalog's version is of its content, not of its spelling", () => {
+test("the catalog's version depends on its content and not on its spelling", () => {
   const version = (text: string): string => settingsOf(text).catalog.version;
   assert.match(version(least), /^[0-9a-f]{12}$/);
   assert.equal(version(`${least}heartbeat: 11s\n# a comment\n`), version(least));
@@ -313,7 +313,7 @@ test("the catalog's version is of its content, not of its spelling", () => {
   assert.notEqual(version(least.replace("output: 10}", "output: 11}")), version(least));
 });
 
-test("every form of the store's address", () => {
+test("every form of the store's address is read", () => {
   const shared = `sealing_keys: [${ENV.TOLLGATE_SEALING_KEY}]\n${least}`;
   const storeOf = (store: string) => settingsOf(`store: ${store}\n${shared}`).store;
   const nodes = [
@@ -325,7 +325,7 @@ test("every form of the store's address", () => {
   const cluster = storeOf("redis-cluster://user:p%40ss@10.0.0.1:7000,[::1]:6379");
   assert.ok(cluster.kind === "redis-cluster" && cluster.password?.reveal() === "p@ss");
   assert.deepEqual([cluster.nodes, cluster.tls, cluster.username], [nodes, undefined, "user"]);
-  // The last @ is the one before the hosts.
+  // The last @ separates the password from the hosts.
   const literal = storeOf("redis-cluster://user:p@ss@10.0.0.1:7000");
   assert.ok(literal.kind === "redis-cluster" && literal.password?.reveal() === "p@ss");
   const sentinel = storeOf("redis-sentinel://:word@s1:26379,s2/tollgate");
@@ -339,7 +339,7 @@ test("every form of the store's address", () => {
   assert.deepEqual(storeOf("embedded:/var/lib/tollgate"), { kind: "embedded", dir: "/var/lib/tollgate" });
 });
 
-test("what the address of a store on Redis does not say", () => {
+test("settings of a Redis store that its address cannot hold are read from `redis`", () => {
   const shared = `sealing_keys: [${ENV.TOLLGATE_SEALING_KEY}]\n${least}`;
   const storeOf = (store: string, redis: string) => settingsOf(`store: ${store}\nredis: ${redis}\n${shared}`).store;
   for (const form of ["rediss://10.0.0.1", "rediss-cluster://10.0.0.1", "rediss-sentinel://10.0.0.1/tollgate"]) {
@@ -351,7 +351,7 @@ test("what the address of a store on Redis does not say", () => {
   assert.deepEqual([watched.sentinelUsername, watched.sentinelPassword?.reveal()], ["w", "hush"]);
 });
 
-test("the name that an upstream's certificate is to have is the file's", () => {
+test("the name expected in an upstream's certificate is taken from the file", () => {
   const withTls = least.replace(
     'base_url: "https://models.example/v1/"',
     'base_url: "https://10.0.0.1/v1", tls: {server_name: models.example}',

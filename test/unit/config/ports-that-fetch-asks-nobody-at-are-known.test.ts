@@ -1,4 +1,4 @@
-/** The list of ports is that of fetch itself: each is refused by it without a connection, and it has no further one. */
+/** The list of blocked ports equals that of fetch: fetch refuses each of them without a connection, and no other. */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import test from "node:test";
@@ -9,7 +9,7 @@ const { badPortsSet } = createRequire(import.meta.url)("undici/lib/web/fetch/con
   badPortsSet: ReadonlySet<string>;
 };
 
-test("the ports are those that the package undici has", () => {
+test("the ports are those of the undici package", () => {
   assert.ok(badPortsSet.size > 50);
   assert.deepEqual(
     PORTS.filter(isUnasked),
@@ -17,7 +17,7 @@ test("the ports are those that the package undici has", () => {
   );
 });
 
-test("this Node's fetch refuses each", async () => {
+test("the fetch of this Node refuses each of them", async () => {
   for (const port of PORTS.filter(isUnasked)) {
     const failed = await fetch(`http://127.0.0.1:${port}/`).catch((error) => error);
     assert.match(String(failed.cause), /bad port/, String(port));

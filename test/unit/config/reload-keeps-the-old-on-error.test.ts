@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows 84 and G4: a bad file leaves the running configuration as it was, and so do the secrets of
- * the start.
+ * docs/failure-model.md rows 84 and G4: a bad file leaves the running configuration unchanged, and the secrets read at
+ * the start, too.
  */
 import assert from "node:assert/strict";
 import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { Secret } from "../../../src/values/secret.ts";
 import type { Settings } from "../../../src/values/settings.ts";
 import { bad, better, good, watched } from "./watched.ts";
 
-test("a changed file becomes settings, a bad one problems and nothing else", async (t) => {
+test("a changed file results in new settings, and a bad one only in problems", async (t) => {
   const { file, settings, problems, look } = await watched(t);
   writeFileSync(`${file}.new`, better);
   await look(2);
@@ -35,7 +35,7 @@ test("touching the file changes nothing", async (t) => {
   assert.equal(settings.length + problems.length, 0);
 });
 
-test("reload reads at once, even an unchanged file; a missing one is a problem", async (t) => {
+test("reload reads immediately, even an unchanged file, and a missing file is a problem", async (t) => {
   const { file, settings, problems, watch, look } = await watched(t);
   watch.reload();
   assert.equal(settings.length, 1);
@@ -52,7 +52,7 @@ test("reload reads at once, even an unchanged file; a missing one is a problem",
   assert.deepEqual([settings.length, problems.length], [2, 1], "nothing after close");
 });
 
-test("a defect of loading, or of who takes the settings, is a problem like others, and the watch goes on", async (t) => {
+test("an exception while loading or in the consumer of the settings is reported as a problem, and the watch continues", async (t) => {
   const env = {
     get BROKEN(): string {
       throw new Error("a defect");
@@ -92,7 +92,7 @@ const KEY = "0123456789abcdef0123456789abcdef";
 const redis = (password: string, more = ""): Settings =>
   settingsOf(good.replace(/store: .*/, `store: redis://:${password}@h/0\nsealing_keys: [${KEY}]\n${more}`));
 
-test("what waits for a restart is named", () => {
+test("settings that need a restart are named", () => {
   const old = settingsOf(good);
   assert.deepEqual(diffSettings(old, settingsOf(better)), { restart: [] });
   const moved = settingsOf(good.replace("8787", "8789").replace("./data", "./other"));
@@ -100,7 +100,7 @@ test("what waits for a restart is named", () => {
   assert.deepEqual(diffSettings(redis("a"), redis("b")), { restart: ["store"] }, "a password alone");
 });
 
-test("certificates of redis.tls do not wait, unless the store is another one, too", () => {
+test("certificates of redis.tls need no restart, unless the store changes, too", () => {
   const started = redis("a");
   const { store } = started;
   assert.ok(store.kind === "redis");
@@ -117,7 +117,7 @@ test("certificates of redis.tls do not wait, unless the store is another one, to
   assert.deepEqual(keepUntilRestart(started, by("new")), started);
 });
 
-test("what keys and accounts may still name, and a reload takes away, is named", () => {
+test("names that keys and accounts may still use and that a reload removes are reported", () => {
   const of = (text: string) => settingsOf(text);
   const before = of(good);
   assert.deepEqual(goneFrom(before, before), []);
@@ -136,7 +136,7 @@ test("what keys and accounts may still name, and a reload takes away, is named",
   assert.deepEqual(goneFrom(without, before), []);
 });
 
-test("and stays what it was: the secrets of the start, too", () => {
+test("settings that need a restart keep their values, the secrets read at the start included", () => {
   const more = (n: number) => `admin_token: token-of-the-admin-${n}
 trust_proxy: [10.0.0.${n}/32]
 cors_origins: ["https://${n}.example"]
@@ -167,7 +167,7 @@ heartbeat: ${n}s
   assert.deepEqual(keepUntilRestart(started, otherKeys).sealingKeys, started.sealingKeys);
 });
 
-test("what waits for a restart is what the documentation lists", () => {
+test("the settings that need a restart are those that the documentation lists", () => {
   const old = { store: { kind: "embedded", dir: "data" } } as Settings;
   const other = { kind: "embedded", dir: "other" };
   const all = diffSettings(old, new Proxy(old, { get: (_, key) => (key === "store" ? other : 1) })).restart;

@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 13 for rules: each of their sizes has a maximum, and the complaint names it. */
+/** ARCHITECTURE.md promise 13 for rules: each of their sizes has a maximum, and the message names it. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LIMITS, loadConfig } from "../../../src/config/config.ts";
@@ -14,7 +14,7 @@ const drop = { drop: ["top_k"] };
 const names = (count: number) => Object.fromEntries(many(count).map((index) => [`p${index}`, 1]));
 const headers = (count: number) => Object.fromEntries(many(count).map((index) => [`x-${index}`, "1"]));
 
-/** The largest that is taken, the next larger, and where the complaint is. */
+/** The largest accepted value, the next larger one, and the expected message. */
 const BOUNDS: readonly [string, (more: number) => object[], string][] = [
   ["rules", (more) => many(LIMITS.rulesMax + more).map(() => drop), "groups.g.rules: must have at most 32 entries"],
   [
@@ -50,7 +50,7 @@ const BOUNDS: readonly [string, (more: number) => object[], string][] = [
 ];
 
 for (const [what, rules, complaint] of BOUNDS) {
-  test(`${what}: the largest is taken, one more is refused`, () => {
+  test(`${what}: the largest is accepted, one more is refused`, () => {
     assert.deepEqual(complaints(rules(0)), []);
     assert.deepEqual(complaints(rules(1)), [complaint]);
   });

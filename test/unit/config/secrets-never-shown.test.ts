@@ -3,7 +3,7 @@ import test from "node:test";
 import { inspect } from "node:util";
 import { formatProblem, loadConfig } from "../../../src/config/config.ts";
 
-// docs/failure-model.md row 79. The same secret at every place where a value may stand, right or wrong.
+// docs/failure-model.md row 79. The same secret everywhere a value may be, valid there or not.
 const SECRET = "hunter2-hunter2-hunter2-hunter2-hunter2";
 
 const everywhere = (value: string): string => `
@@ -33,13 +33,13 @@ models:
 groups: {use: {kind: ${value}, models: [${value}], multiplier: ${value}}}
 `;
 
-test("the value of an environment variable is in no problem", () => {
+test("no problem shows the value of an environment variable", () => {
   const loaded = loadConfig({ text: everywhere("$" + "{WORD}"), env: { WORD: SECRET } });
   assert.ok("problems" in loaded && loaded.problems.length > 15);
   assert.ok(!loaded.problems.map(formatProblem).join("\n").includes("hunter2"));
 });
 
-test("a secret that is written where a list or a mapping of them belongs is in no problem", () => {
+test("no problem shows a secret that is written in place of a list or a mapping of secrets", () => {
   const text = `
 sealing_keys: ${SECRET}
 notices: {url: "https://hooks.example/", secrets: ${SECRET}}
@@ -54,7 +54,7 @@ upstreams: {east: {protocol: chat, base_url: "https://m.example", headers: ${SEC
   assert.ok(!said.includes("hunter2"), said);
 });
 
-test("the content of a secret's file is in no problem", () => {
+test("no problem shows the content of a secret's file", () => {
   const text = "admin_token: file:/run/token\nstore: file:/run/store\nsealing_keys: ['file:/run/key']\n";
   const loaded = loadConfig({ text, env: {}, readFile: () => `hunter2 ${SECRET}` });
   assert.ok("problems" in loaded);
@@ -64,7 +64,7 @@ test("the content of a secret's file is in no problem", () => {
   assert.ok(!said.includes("hunter2"));
 });
 
-test("a secret's file is read without its last newline; a path from the environment is not shown", () => {
+test("a secret's file is read without its last newline, and a path from the environment is not shown", () => {
   const text = (token: string) => `admin_token: ${token}\n`;
   const failing = loadConfig({
     text: text('"$' + '{TOKEN_FILE}"'),
@@ -79,7 +79,7 @@ test("a secret's file is read without its last newline; a path from the environm
   assert.ok(!said.includes("hunter2"));
 });
 
-test("settings print without their secrets", () => {
+test("settings are printed without their secrets", () => {
   const text = `
 admin_token: file:/run/token
 store: redis://u:${SECRET}@127.0.0.1/0

@@ -1,4 +1,6 @@
-/** What an operator reads of the settings in force has the names and units of the file: loaded again, it is the same settings. */
+/**
+ * The settings in force are shown with the names and units of the file: loaded again, they result in the same settings.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -15,7 +17,7 @@ const ENV = {
 };
 
 const example = readFileSync("tollgate.example.yaml", "utf8");
-/** What the example has in comments, or as it is by default. */
+/** Settings that the example has in comments or leaves at their defaults. */
 const rich = `
 listen: unix:/run/tollgate.sock
 admin: "[::1]:8788"
@@ -66,7 +68,7 @@ function settingsOf(text: string): Settings {
   return loaded.settings;
 }
 
-/** As a file that has the secrets in it. */
+/** The shown settings as a file, with the secrets filled in. */
 function fileOf(settings: Settings): string {
   return JSON.stringify(revealed(asWritten(settings)));
 }
@@ -79,13 +81,13 @@ function revealed(value: unknown): unknown {
 }
 
 for (const [name, text] of Object.entries({ "the example": example, "the rest": rich })) {
-  test(`${name}: the same settings, read back by the file's own schema`, () => {
+  test(`${name}: loading the shown settings results in the same settings`, () => {
     const settings = settingsOf(text);
     assert.deepEqual(settingsOf(fileOf(settings)), settings);
   });
 }
 
-test("amounts, spans, sizes and addresses are as people write them", () => {
+test("amounts, durations, sizes and addresses are shown as users write them", () => {
   const written = asWritten(settingsOf(rich));
   assert.deepEqual(
     [written.listen, written.admin, written.client_gone_allowance, written.body_bytes_max, written.drain],
@@ -95,7 +97,7 @@ test("amounts, spans, sizes and addresses are as people write them", () => {
   for (const part of ['"output":"10.00"', '"multiplier":"0.85"', '"lasts":"36h"']) assert.ok(text.includes(part), part);
 });
 
-test("a store on Redis is shown by its address, without who we are there", () => {
+test("a store on Redis is shown by its address, without user and password", () => {
   const sealed = rich.replace("client_gone", 'sealing_keys: ["$' + '{TOLLGATE_SEALING_KEY}"]\nclient_gone');
   for (const [store, shown] of [
     ["rediss://me:hush@redis.example:6380/3", "rediss://***@redis.example:6380/3"],
@@ -108,7 +110,7 @@ test("a store on Redis is shown by its address, without who we are there", () =>
   }
 });
 
-test("so is what its address does not say, and read back", () => {
+test("settings of a Redis store that its address cannot hold are shown, too, and can be loaded again", () => {
   const sealed = rich.replace("client_gone", 'sealing_keys: ["$' + '{TOLLGATE_SEALING_KEY}"]\nclient_gone');
   for (const [store, redis] of [
     ["rediss://10.0.0.1:6379/0", { tls: { server_name: "redis.example" } }],

@@ -33,7 +33,7 @@ test("a multiplier is read to the millionth", () => {
   assert.deepEqual([0.85, 1, "1.0"].map(parseMultiplier), [850_000n, 1_000_000n, 1_000_000n]);
 });
 
-test("what looks like a unit is not always one", () => {
+test("a malformed size or multiplier is refused", () => {
   for (const text of ["", "0", "1 KiB", "1kib", "1.5MiB", "-1", "1e3", "01", "9999999TiB"]) {
     assert.equal(parseSize(text), undefined, text);
   }

@@ -1,4 +1,4 @@
-/** A watch on files in a folder of their own, whose time the test moves from look to look. */
+/** A watch on files in a folder of their own; the test moves the time from look to look. */
 import { EventEmitter, once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ export const good = demoConfig({ upstreamUrl: "http://127.0.0.1:9000", dataDir: 
 export const better = `${good}heartbeat: 7s\n`;
 export const bad = `${good}hartbeat: 7s\n`;
 
-/** A clock with one timer, which runs when the test says so; `armed` is emitted whenever it is set. */
+/** A clock with one timer, which runs when the test fires it; `armed` is emitted whenever it is set. */
 class HeldClock extends EventEmitter implements Clock {
   #task: (() => void) | undefined;
   #ms = 0;
@@ -37,7 +37,8 @@ class HeldClock extends EventEmitter implements Clock {
 
 /**
  * @param options.text the configuration.
- * @param options.place makes the file in the folder; it is the folder's `tollgate.yaml` unless this returns another path.
+ * @param options.place creates the file in the folder and returns its path; by default it is the folder's
+ * `tollgate.yaml`.
  */
 export async function watched(
   t: TestContext,
@@ -49,9 +50,9 @@ export async function watched(
   }: {
     text?: string;
     place?: (folder: string, text: string) => string;
-    /** What is read once it is watched. */
+    /** The environment of reloads. */
     env?: Record<string, string | undefined>;
-    /** Called beside what is noted. */
+    /** Called after the settings are recorded. */
     onSettings?: () => void;
   } = {},
 ) {
@@ -88,7 +89,7 @@ export async function watched(
     copies,
     problems,
     watch,
-    /** Lets the time of so many looks come, one after the other. */
+    /** Lets this many looks happen, one after the other. */
     async look(times = 1): Promise<void> {
       for (let i = 0; i < times; i++) {
         const armed = once(clock, "armed");

@@ -1,4 +1,4 @@
-/** A configuration that is good and most likely not meant: `tollgate check` says so. */
+/** `tollgate check` warns of a valid configuration that is probably a mistake. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { formatProblem, loadConfig, warningsOf } from "../../../src/config/config.ts";
@@ -14,7 +14,7 @@ function warningsOfText(text: string): readonly string[] {
   return warningsOf(loaded.settings);
 }
 
-/** All but the upstreams: models with a route to each of them, and a group. */
+/** Everything but the upstreams: models with a route to each of them, and a group. */
 function served(upstreams: readonly string[], models: readonly string[] = ["m"], group = "m"): string {
   const routes = upstreams.map((name) => `{upstream: ${name}}`).join(", ");
   const model = `{plans: [free], price: {input: "0", output: "0"}, context_tokens: 9000, max_output_tokens: 90, routes: [${routes}]}`;
@@ -27,7 +27,7 @@ groups: {g: {kind: pay_per_use, models: ["${group}"]}}
 
 const EAST = 'upstreams: {east: {protocol: messages, base_url: "http://127.0.0.1:9/v1"}}\n';
 
-test("a base_url with the endpoint in it is said to be asked for it twice", () => {
+test("a base_url that includes the endpoint is warned about", () => {
   assert.deepEqual(
     warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1/messages/", "http://127.0.0.1:9/responses"]),
     [
@@ -38,7 +38,7 @@ test("a base_url with the endpoint in it is said to be asked for it twice", () =
   assert.deepEqual(warned(["http://127.0.0.1:9/v1", "http://127.0.0.1:9/some-responses/v1"]), []);
 });
 
-test("the tls of an upstream that is asked over http is said to have no effect", () => {
+test("tls of an upstream with an http:// base_url is warned about, because it has no effect", () => {
   const said = (url: string, tls: string) =>
     warningsOfText(`upstreams: {u: {protocol: chat, base_url: "${url}", tls: ${tls}}}\n${served(["u"])}`);
   assert.deepEqual(said("http://models.internal/v1", "{server_name: models.internal}"), [
@@ -48,7 +48,7 @@ test("the tls of an upstream that is asked over http is said to have no effect",
   assert.deepEqual(said("http://models.internal/v1", "{}"), []);
 });
 
-test("an endpoint for traces without its path is said to be where no collector listens", () => {
+test("a traces endpoint without a path is warned about, because no collector listens there", () => {
   const said = (url: string) => warningsOfText(`traces: {endpoint: "${url}"}\n${EAST}${served(["east"])}`);
   for (const url of ["http://127.0.0.1:4318", "http://127.0.0.1:4318/"])
     assert.deepEqual(said(url), [
@@ -58,7 +58,7 @@ test("an endpoint for traces without its path is said to be where no collector l
   assert.deepEqual(said("https://collector.example/otlp/v1/traces"), []);
 });
 
-test("a base_url without a version is said to be asked where few servers are", () => {
+test("a base_url without a version is warned about, unless it is known to need none", () => {
   const said = (of: string) => {
     const [protocol, url] = of.split(" ");
     return warningsOfText(`upstreams: {u: {protocol: ${protocol}, base_url: "${url}"}}\n${served(["u"])}`);
@@ -81,7 +81,7 @@ test("a base_url without a version is said to be asked where few servers are", (
   }
 });
 
-test("a lame duck that is longer than the drain after it is said to be perhaps the wrong way round", () => {
+test("a lame duck longer than the drain after it is warned about as possibly swapped", () => {
   const draining = (times: string) => warningsOfText(`drain: {${times}}\n${EAST}${served(["east"])}`);
   assert.deepEqual(draining("lame_duck: 10m, deadline: 5s"), [
     "drain.lame_duck (10m) is longer than drain.deadline (5s), which begins after it: new requests are accepted for 10m, and then running streams are cut after 5s. The two values may be swapped",
@@ -89,7 +89,7 @@ test("a lame duck that is longer than the drain after it is said to be perhaps t
   assert.deepEqual([...draining("lame_duck: 5s, deadline: 5s"), ...draining("deadline: 5s")], []);
 });
 
-/** One model with a price, a route's cost and the groups that serve it. */
+/** The warnings about one model with a price, a route's cost and the groups that serve it. */
 function priced(price: string, cost: string, groups = "g: {kind: pay_per_use, models: [m]}"): readonly string[] {
   return warningsOfText(`${EAST}
 plans: {free: {}}
@@ -98,7 +98,7 @@ groups: {${groups}}
 `);
 }
 
-test("a route that costs more than is paid for it is said to lose money", () => {
+test("a route that costs more than its requests earn is warned about", () => {
   const price = 'input: "1", output: "10"';
   const dear = 'input: "1.5", cached_input: "0.5", output: "12"';
   assert.deepEqual(priced(price, dear), [
@@ -116,7 +116,7 @@ test("a route that costs more than is paid for it is said to lose money", () => 
   assert.equal(priced(price, dear, "g: {kind: time_card, models: [m], fallback: money}").length, 1);
 });
 
-test("a price per token is said to be one", () => {
+test("a price that looks like a price per token is warned about", () => {
   assert.deepEqual(priced('input: "0.00000125", output: "0.00001"', 'input: "0.000001", output: "0.00001"'), [
     'models.m.price.input is 0.00000125 US dollars per million tokens, which looks like a price per token: that would be "1.25"',
     'models.m.price.output is 0.00001 US dollars per million tokens, which looks like a price per token: that would be "10.00"',
@@ -126,7 +126,7 @@ test("a price per token is said to be one", () => {
   assert.deepEqual(priced('input: "0.001", cached_input: "0.0001", output: "0"', 'input: "0", output: "0"'), []);
 });
 
-test("a model that no group serves is said to be nobody's", () => {
+test("a model in no group is warned about", () => {
   assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2", "small"], "big-1")), [
     "models.big-2 is in no group, so no key can use it; add it under groups.NAME.models",
     "models.small is in no group, so no key can use it; add it under groups.NAME.models",
@@ -134,7 +134,7 @@ test("a model that no group serves is said to be nobody's", () => {
   assert.deepEqual(warningsOfText(EAST + served(["east"], ["big-1", "big-2"], "big-*")), []);
 });
 
-test("an upstream that no route uses is said to be asked by nobody", () => {
+test("an upstream in no route is warned about", () => {
   const two =
     'upstreams: {east: {protocol: chat, base_url: "http://127.0.0.1:9/v1"}, west: {protocol: chat, base_url: "http://127.0.0.1:9/chat/completions"}}';
   assert.deepEqual(warningsOfText(two + served(["east"])), [
@@ -144,7 +144,7 @@ test("an upstream that no route uses is said to be asked by nobody", () => {
   assert.deepEqual(warningsOfText(two.replace("/chat/completions", "/v1") + served(["east", "west"])), []);
 });
 
-test("an address of the console at which no browser keeps a sign-in is said to let nobody in", () => {
+test("a console address at which browsers do not keep the sign-in cookie is warned about", () => {
   const at = (url: string, rest = "") =>
     warningsOfText(`console: {public_url: "${url}"${rest}}\n${EAST}${served(["east"])}`);
   const said = (key: string) =>
@@ -161,7 +161,7 @@ test("an address of the console at which no browser keeps a sign-in is said to l
   assert.deepEqual(at("https://gate.example", operator), [said("console.operator.public_url")]);
 });
 
-test("a port at which no browser and no fetch asks is said to be one", () => {
+test("a port that browsers and fetch block is warned about", () => {
   const at = (addresses: string) => warningsOfText(`${addresses}\n${EAST}${served(["east"])}`);
   assert.deepEqual(at("listen: 127.0.0.1:6000\nadmin: 127.0.0.1:6667\nadmin_token: 0123456789abcdef"), [
     "listen has the port 6000, which browsers and fetch block: the console cannot be opened there, and SDKs that use fetch cannot connect. Use another port",
@@ -170,7 +170,7 @@ test("a port at which no browser and no fetch asks is said to be one", () => {
   assert.deepEqual(at("listen: 127.0.0.1:0\nadmin: unix:/run/tollgate/6667"), []);
 });
 
-test("a trust in everybody is said to let anybody claim any address, and any account where a front names them", () => {
+test("trusting every peer is warned about: anyone could claim any address, and with a trusted header any account", () => {
   const trusting = (blocks: string, rest = "") =>
     warningsOfText(`trust_proxy: [${blocks}]\n${rest}${EAST}${served(["east"])}`);
   const said = (block: string, account = "") =>

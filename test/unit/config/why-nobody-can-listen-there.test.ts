@@ -1,4 +1,4 @@
-/** What a listener fails with, in words: failures of real ones, each with another address that would do. */
+/** The messages of a listener that cannot listen: real failures, each with an alternative address. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ async function listening(t: TestContext, options: ListenOptions): Promise<number
   return (server.address() as AddressInfo).port;
 }
 
-/** What is said of an address at which nobody can listen. */
+/** The failure at an address that cannot be listened on. */
 async function failureAt(address: Address, cause?: unknown, other?: Address): Promise<ListenFailure> {
   const options = address.kind === "unix" ? { path: address.path } : { host: address.host, port: address.port };
   const found = cause ?? (await once(createServer().listen(options), "listening").catch((error: unknown) => error));
@@ -30,9 +30,9 @@ const isHere = (host: string) => addresses.some(({ address }) => address === hos
 
 for (const host of ["127.0.0.1", "::1"]) {
   const skip = !isHere(host) && `this machine has no ${host}`;
-  test(`of ${host} another port is named that nobody has`, { skip }, async (t) => {
+  test(`for ${host} a free port is proposed`, { skip }, async (t) => {
     const port = await listening(t, { host, port: 0 });
-    // Where it fails, somebody else has that one.
+    // If this fails, that port is taken already.
     await listening(t, { host, port: port + 1 }).catch(() => {});
     const { instead = "" } = await failureAt({ kind: "tcp", host, port });
     const shown = host === "::1" ? "[::1]" : host;
@@ -41,7 +41,7 @@ for (const host of ["127.0.0.1", "::1"]) {
   });
 }
 
-test("the port that the gateway's other listener has in the configuration is not named", async (t) => {
+test("the port that is configured for the gateway's other listener is not proposed", async (t) => {
   const host = "127.0.0.1";
   const port = await listening(t, { host, port: 0 });
   const address: Address = { kind: "tcp", host, port };
@@ -51,7 +51,7 @@ test("the port that the gateway's other listener has in the configuration is not
   assert.ok(Number(instead.slice(host.length + 1)) > other.port, `${instead} beside ${free}`);
 });
 
-test("a socket that is in use, and one whose path is too long", async (t) => {
+test("the message for a socket in use and for a socket path that is too long", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-listen-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const path = join(dir, "s");
@@ -70,7 +70,7 @@ test("a socket that is in use, and one whose path is too long", async (t) => {
   );
 });
 
-test("a name that has no address", async () => {
+test("the message for a name without an address", async () => {
   for (const code of ["ENOTFOUND", "EAI_AGAIN"]) {
     const { message } = await failureAt({ kind: "tcp", host: "gate", port: 8787 }, { code });
     assert.equal(
