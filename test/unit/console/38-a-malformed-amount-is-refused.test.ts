@@ -56,19 +56,19 @@ test("row 38: each malformed amount is 400 and names the field", async (t) => {
     assert.ok(answer.json.error.remedy.length > 0, body);
   }
   assert.equal((await store.findAccount("alice"))?.balance, 0n);
-  // The id was never used up by a refusal.
+  // The refusals did not use up the id.
   const right = await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id: "pay_1" });
   assert.equal(right.status, 201);
 });
 
-test("row 38: a JSON number is refused with the way to write it", async (t) => {
+test("row 38: a JSON number is refused, and the message shows how to write an amount", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const answer = await ask("POST", "/admin/v1/accounts/alice/topups", { usd: 10, id: "pay_1" });
   assert.match(answer.json.error.remedy, /"10\.00"/);
 });
 
-test("row 38: an adjustment goes either way but has the same strict form", async (t) => {
+test("row 38: an adjustment may have either sign, but has the same strict form", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const path = "/admin/v1/accounts/alice/adjustments";
@@ -82,7 +82,7 @@ test("row 38: an adjustment goes either way but has the same strict form", async
   assert.equal((await store.findAccount("alice"))?.balance, 4_000_000_000n);
 });
 
-test("a payment id of a strange form is 400 and names the field", async (t) => {
+test("a malformed payment id is 400, and the refusal names the field", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   for (const id of ["", " ", "a b", "a\nb", "{a}", "x".repeat(129), 7, null]) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startConsole } from "./running-console.ts";
 
-test("row 39: the same payment id counts once, in a row and fifty times in parallel", async (t) => {
+test("row 39: the same payment id counts once, sent twice in a row or fifty times in parallel", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const payment = { usd: "10.00", id: "pay_1" };
@@ -31,7 +31,7 @@ test("the same id with another amount is a conflict and changes nothing", async 
   assert.equal((await ask("GET", "/admin/v1/accounts/alice")).json.balance_usd, "10.00");
 });
 
-test("an adjustment never takes more than there is, and a top-up never exceeds the most an account may hold", async (t) => {
+test("an adjustment never takes more than the balance, and a top-up never exceeds the maximum of an account", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "1.00", id: "pay_1" });
@@ -81,10 +81,10 @@ test("the ledger shows every movement, oldest first, page by page", async (t) =>
   assert.equal(second.json.next, null);
 });
 
-test("a payment id that looks like a request's is in the ledger as it was sent", async (t) => {
+test("a payment id that looks like a request id is in the ledger as it was sent", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
-  // A UUID without its dashes, as many systems of payment have them.
+  // A UUID without its dashes, as many payment systems use it.
   const id = "4f9d8a6e2c1b47d0a3e5f60718293a4b";
   await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id });
   const [line] = (await ask("GET", "/admin/v1/accounts/alice/ledger")).json.items;

@@ -32,7 +32,7 @@ const ROUTES = [
   ["GET", "/admin/%76%31/accounts"],
 ] as const;
 
-test("row 42: with a token every admin path is 401 without it, before anything is looked at", async (t) => {
+test("row 42: if there is a token, every admin path is 401 without it, before anything else is checked", async (t) => {
   const store = await openTestStore(t);
   const wrong = [
     "",
@@ -44,7 +44,7 @@ test("row 42: with a token every admin path is 401 without it, before anything i
     `Bearer ${ADMIN_TOKEN} ${ADMIN_TOKEN}`,
   ];
   for (const [method, path] of ROUTES) {
-    // One for each path: from the twentieth on a wrong token is answered 429.
+    // One address per path: the twentieth wrong token of an address is answered 429.
     const { ask, log } = await startConsole(t, { store });
     for (const authorization of wrong) {
       const body = method === "GET" ? undefined : { name: "alice" };
@@ -59,7 +59,7 @@ test("row 42: with a token every admin path is 401 without it, before anything i
   assert.equal((await store.listAccounts(undefined, 10)).items.length, 0);
 });
 
-test("with the token the admin API answers; the scheme's case does not matter", async (t) => {
+test("with the token the admin API answers, and the case of the scheme does not matter", async (t) => {
   const { ask } = await startConsole(t);
   for (const scheme of ["Bearer", "bearer"]) {
     const answer = await ask("GET", "/admin/v1/accounts", undefined, { authorization: `${scheme} ${ADMIN_TOKEN}` });
@@ -67,7 +67,7 @@ test("with the token the admin API answers; the scheme's case does not matter", 
   }
 });
 
-test("without a token only programs on this machine that speak for themselves may administer", async (t) => {
+test("without an admin token only programs on this machine that connect directly may administer", async (t) => {
   const { ask, store } = await startConsole(t, { adminToken: undefined });
   assert.equal((await ask("GET", "/admin/v1/accounts")).status, 200);
   const strangers: Record<string, string>[] = [
@@ -85,7 +85,7 @@ test("without a token only programs on this machine that speak for themselves ma
   assert.equal(await store.findAccount("mallory"), undefined);
 });
 
-test("without a token a name that was rebound to loopback is refused", async (t) => {
+test("without an admin token, a host name that was rebound to loopback is refused", async (t) => {
   const { url } = await startConsole(t, { adminToken: undefined });
   const call = request(`${url}/admin/v1/accounts`, { headers: { host: "evil.example" } }).end();
   const [response] = await once(call, "response");
@@ -94,7 +94,7 @@ test("without a token a name that was rebound to loopback is refused", async (t)
   assert.equal(response.statusCode, 403);
 });
 
-test("a peer beyond loopback, or one that is gone, is refused without a token and needs it for metrics with one", () => {
+test("a peer outside loopback, or one that has disconnected, is refused without an admin token and needs it for metrics", () => {
   const away = ["203.0.113.7", "::ffff:203.0.113.7", "10.0.0.1", "::2", "127.0.0.1.example", undefined];
   const open = makeAccess(undefined);
   const closed = makeAccess(new Secret(ADMIN_TOKEN));
@@ -143,7 +143,7 @@ async function listenWithoutToken(t: TestContext, path: string) {
   await listener.listen({ kind: "unix", path });
 }
 
-test("a body that is announced without a token, or with a wrong one, is not read to its end", async (t) => {
+test("a body announced without the token, or with a wrong one, is not read to its end", async (t) => {
   const { url, ask } = await startConsole(t);
   for (const authorization of ["", `Bearer ${ADMIN_TOKEN}x`]) {
     for (const framing of ["Content-Length: 1000000000", "Transfer-Encoding: chunked"]) {

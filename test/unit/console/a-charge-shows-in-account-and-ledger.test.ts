@@ -6,7 +6,7 @@ import { nanoUsd } from "../../../src/values/money.ts";
 import { newRequestId } from "../../../src/values/request-id.ts";
 import { startConsole } from "./running-console.ts";
 
-test("a hold counts as held and cannot be adjusted away; its charge is a ledger line with what it was made of", async (t) => {
+test("a hold counts as held and cannot be adjusted away, and its charge is a ledger line with its figures", async (t) => {
   const { ask, store } = await startConsole(t);
   const account = (await ask("POST", "/admin/v1/accounts", { name: "alice" })).json;
   await ask("POST", "/admin/v1/accounts/alice/topups", { usd: "10.00", id: "pay_1" });

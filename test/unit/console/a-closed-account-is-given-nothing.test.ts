@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { settingsOf, testConfig } from "../../rig/gateway.ts";
 import { startConsole } from "./running-console.ts";
 
-test("a card that was given before is answered again, another one is refused, and no line is written", async (t) => {
+test("repeating the grant of a card answers as before, another card is refused, and no line is written", async (t) => {
   const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }));
   const { ask, store } = await startConsole(t, { catalog: () => catalog });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
@@ -21,7 +21,7 @@ test("a card that was given before is answered again, another one is refused, an
   );
 });
 
-test("the budgets of an account that is closed stay as they are", async (t) => {
+test("the budgets of a closed account cannot be changed", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const limit = (month: string) => ask("PUT", "/admin/v1/accounts/alice/limits", { budgets_usd: { month } });

@@ -1,4 +1,4 @@
-// docs/money.md, batches of codes: a void that is asked for while accounts redeem counts each code for what became of it.
+// docs/money.md, batches of codes: a void that runs while accounts redeem codes counts each code by its outcome.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { card } from "../../e2e/money/cards/house.ts";
@@ -6,7 +6,7 @@ import { codeHashOf, makeAccount } from "../store/asks.ts";
 import { startConsole } from "./running-console.ts";
 import { holding, openTestStore } from "./test-store.ts";
 
-test("a code that an account redeems between the look at the batch and its void counts as redeemed", async (t) => {
+test("a code that is redeemed between the listing of the batch and its void counts as redeemed", async (t) => {
   const store = await openTestStore(t);
   const codes = Array.from({ length: 3 }, (_, i) => ({ id: `code${i}`, hash: codeHashOf(`code${i}`) }));
   const batch = `batch_${"r".repeat(16)}`;

@@ -1,6 +1,7 @@
 /**
- * docs/failure-model.md row D6, of the admin listener: what one connection to it may cost. A page of metrics is large, whoever
- * reaches the listener may ask for it on this machine, and who reads nothing could have thousands made.
+ * docs/failure-model.md row D6, for the admin listener: what one connection may cost. A page of metrics is large, any
+ * program on this machine may request it, and a client that reads nothing could otherwise have thousands of them
+ * generated.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -11,9 +12,9 @@ import { type Clock, systemClock } from "../../../src/values/time.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { ADMIN_TOKEN, startConsole } from "./running-console.ts";
 
-/** More than a kernel takes. */
+/** More than the kernel buffers. */
 const PAGE = "x".repeat(64_000_000);
-/** Node's own limits are longer, and would pass for ours. */
+/** Node's own limits are longer and could be mistaken for ours. */
 const SOON = { timeout: 30_000 };
 const HOUR_MS = 3_600_000;
 const METRICS = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -30,21 +31,21 @@ async function consoleWithPages(t: TestContext, page = PAGE) {
   return { console, client, count };
 }
 
-test("one page is made for a connection that reads nothing, however many it asks for", async (t) => {
+test("for a connection that reads nothing, one page is generated, however many it requests", async (t) => {
   const { console, client, count } = await consoleWithPages(t);
   const reader = connect(Number(new URL(console.url).port), "127.0.0.1").pause();
   t.after(() => reader.destroy());
   reader.write(METRICS.repeat(17));
-  // Others have been answered meanwhile, several turns of the loop later.
+  // Other requests have been answered in between, over several turns of the event loop.
   for (let i = 0; i < 5; i++) assert.equal((await console.ask("GET", "/healthz")).status, 200);
   assert.equal(count.pages, 1);
-  // One that has left has no other made.
+  // After it has disconnected, no further page is generated for it.
   reader.destroy();
   for (let i = 0; i < 5; i++) assert.equal((await client().send(HEALTH).next())?.status, 200);
   assert.equal(count.pages, 1);
 });
 
-test("requests that wait are answered in their order, each when the one before it has left", async (t) => {
+test("waiting requests are answered in order, each after the answer before it was sent", async (t) => {
   const { client, count } = await consoleWithPages(t, "a page");
   const asked = client().send(
     `${METRICS}${HEALTH}GET /admin/v1/accounts HTTP/1.1\r\nhost: evil.test\r\n\r\n${METRICS}`,
@@ -54,7 +55,7 @@ test("requests that wait are answered in their order, each when the one before i
   assert.deepEqual([statuses, count.pages], [[200, 200, 401, 200], 2]);
 });
 
-test("sixteen may wait, and a connection with one more ends", async (t) => {
+test("sixteen requests may wait, and a connection with one more is closed", async (t) => {
   const { client } = await consoleWithPages(t, "a page");
   const patient = client().send(METRICS + HEALTH.repeat(16));
   for (let i = 0; i < 17; i++) assert.equal((await patient.next())?.status, 200);
@@ -63,7 +64,7 @@ test("sixteen may wait, and a connection with one more ends", async (t) => {
   assert.ok(!greedy.text.includes("alive"), "at once, and not when nothing more has come");
 });
 
-test("behind an answer that ends its connection nothing is done", async (t) => {
+test("a request after an answer that closes its connection is not executed", async (t) => {
   const { console, client } = await consoleWithPages(t, "a page");
   const body = '{"name":"eve"}';
   const head = ["POST /admin/v1/accounts HTTP/1.1", "host: localhost", `authorization: Bearer ${ADMIN_TOKEN}`];
@@ -78,7 +79,7 @@ test("behind an answer that ends its connection nothing is done", async (t) => {
   assert.equal((await client().send(create).next())?.status, 201);
 });
 
-test("what is no HTTP behind a request is no part of its answer, and ends the connection", async (t) => {
+test("bytes that are not HTTP after a request do not affect its answer, and close the connection", async (t) => {
   const { client, count } = await consoleWithPages(t, "y".repeat(8_000_000));
   const answers = await client().send(`${METRICS}${HEALTH}no HTTP\r\n\r\n`).responsesUntilClosed();
   assert.deepEqual(
@@ -104,7 +105,7 @@ test("what is no HTTP behind a request is no part of its answer, and ends the co
   );
 });
 
-test("what waits when the listener closes is answered, and then the connection ends", async (t) => {
+test("requests that wait when the listener closes are answered, and then the connection ends", async (t) => {
   const { console, client } = await consoleWithPages(t, "z".repeat(8_000_000));
   const asked = client().send(METRICS + HEALTH + HEALTH);
   await once(asked.socket, "data");
@@ -122,7 +123,7 @@ test("what waits when the listener closes is answered, and then the connection e
 });
 
 test(
-  "a connection that waits for nothing ends at once when the listener closes, and half a request has its time",
+  "an idle connection ends at once when the listener closes, and half a request gets its usual time",
   SOON,
   async (t) => {
     const console = await startConsole(t, { clock: { ...systemClock, after: () => () => {} } });
@@ -139,7 +140,9 @@ test(
   },
 );
 
-/** A connection to servers that answer each request with what no kernel takes at once, and the end of the last answer. */
+/**
+ * A connection to servers that answer each request with more than the kernel buffers, and the end of the last answer.
+ */
 async function connected(t: TestContext, changes: Partial<ConstructorParameters<typeof Servers>[1]>) {
   const answered = Promise.withResolvers<void>();
   const times = { headersTimeout: HOUR_MS, requestTimeout: HOUR_MS, keepAliveTimeout: HOUR_MS, timeout: HOUR_MS };
@@ -163,7 +166,7 @@ async function connected(t: TestContext, changes: Partial<ConstructorParameters<
 }
 
 test(
-  "a connection ends that says nothing, half a head or half a body, or whose client does not read",
+  "a connection is closed that sends nothing, half a head or half a body, or whose client does not read",
   SOON,
   async (t) => {
     const halves = ["", "GET /healthz HT", "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nhalf"];
@@ -178,10 +181,10 @@ test(
   },
 );
 
-test("who asks in one turn of the loop shares a page", async (t) => {
+test("requests in the same turn of the event loop share a page", async (t) => {
   const { client, count } = await consoleWithPages(t, "a page");
   const clients = Array.from({ length: 20 }, client);
-  // All have a connection before any asks.
+  // All are connected before any requests the page.
   for (const one of clients) assert.equal((await one.send(HEALTH).next())?.status, 200);
   const answers = await Promise.all(clients.map((one) => one.send(METRICS).next()));
   assert.ok(answers.every((answer) => answer?.status === 200));
@@ -189,7 +192,7 @@ test("who asks in one turn of the loop shares a page", async (t) => {
   assert.equal((await clients[0]?.send(METRICS).next())?.status, 200);
 });
 
-test("what two servers may read as two requests is refused, and the authority of a target counts", async (t) => {
+test("a request that two servers may read as two is refused, and the authority in a target counts as the host", async (t) => {
   const { client, console } = await consoleWithPages(t, "a page");
   const { port } = new URL(console.url);
   const statusOf = async (...lines: string[]) => {

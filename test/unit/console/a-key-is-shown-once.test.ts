@@ -37,7 +37,7 @@ test("a key is shown when it is created and never again, nor logged", async (t) 
   assert.ok(!everything.includes(form.hash));
 });
 
-test("the created key is the one that the store knows", async (t) => {
+test("the created key is the one in the store", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const made = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" });
@@ -48,7 +48,7 @@ test("the created key is the one that the store knows", async (t) => {
   assert.equal(view?.key.group, "big");
 });
 
-test("asking again makes a second key", async (t) => {
+test("repeating the request creates a second key", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const first = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" });
@@ -89,7 +89,7 @@ test("a revoked key stays revoked and keeps its group", async (t) => {
   assert.equal(key.group, "big");
 });
 
-test("a key has a name, an end and pauses; what is no name or no end is named and changes nothing", async (t) => {
+test("a key has a name, an expiry and pauses; an invalid name or expiry is refused by name and changes nothing", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const end = "2099-02-28T12:00:00.000Z";
@@ -138,7 +138,7 @@ test("a key has a name, an end and pauses; what is no name or no end is named an
   }
 });
 
-test("a rotated key has a new value, shown once, and its old one works beside it", async (t) => {
+test("a rotated key has a new value, shown once, and the old value works in parallel", async (t) => {
   const { ask, log, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const made = await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big", name: "Laptop" });
@@ -183,7 +183,7 @@ test("an unknown key id is 404, and a pasted key is 400 and not repeated", async
   assert.ok(!pasted.text.includes(key));
 });
 
-test("an overlap of nothing ends the old value at once, without one it works for a day", async (t) => {
+test("an overlap of zero ends the old value at once; without an overlap it works for a day", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const { id } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;

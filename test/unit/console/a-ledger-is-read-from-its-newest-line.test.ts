@@ -1,4 +1,4 @@
-// The newest lines first, page by page, to the first or the opening line, and no further back than asked for.
+// The newest lines first, page by page, down to the first or the opening line, and not further back than requested.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { tagOf } from "../store/asks.ts";
@@ -9,7 +9,7 @@ import { startConsole } from "./running-console.ts";
 const HOUR_MS = 3_600_000;
 const DAYS_60_MS = 60 * 24 * HOUR_MS;
 
-/** An account with so many lines, one an hour. */
+/** An account with this many lines, one per hour. */
 async function withLines(t: test.TestContext, count: number) {
   const bench = await embeddedBench();
   t.after(() => bench.close());
@@ -58,7 +58,7 @@ test("pages go from the newest line to the first, each line once", async (t) => 
   });
 });
 
-test("nothing older than asked for", async (t) => {
+test("lines older than the requested start are left out", async (t) => {
   const { startMs, lines } = await withLines(t, 20);
   const since = (hours: number) => new Date(startMs + hours * HOUR_MS).toISOString();
   assert.deepEqual(await lines(`order=newest&since=${since(18)}`), [[20, 19, 18], null]);
@@ -66,7 +66,7 @@ test("nothing older than asked for", async (t) => {
   assert.deepEqual(await lines(`order=newest&since=${since(10)}&limit=2&before=13`), [[12, 11], 11]);
 });
 
-test("an archived beginning is the opening line", async (t) => {
+test("if the beginning is archived, the last line is the opening line", async (t) => {
   const { bench, store, tag, startMs, lines } = await withLines(t, 20);
   bench.setTime(startMs + DAYS_60_MS);
   assert.equal(await archiveThrough(store, tag, 15), "archived");
@@ -75,7 +75,7 @@ test("an archived beginning is the opening line", async (t) => {
   assert.deepEqual(await lines("order=newest&before=10"), [[], null], "what is archived is elsewhere");
 });
 
-test("members of the other order are named", async (t) => {
+test("parameters of the other order are refused by name", async (t) => {
   const { ask } = await withLines(t, 1);
   for (const search of [
     "order=newest&after=1",

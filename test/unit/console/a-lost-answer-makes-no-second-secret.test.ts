@@ -1,4 +1,7 @@
-/** Writes whose answer holds a secret that is shown once: with an idempotency_id they count once, and say what they made. */
+/**
+ * Writes whose answer contains a secret that is shown once: with an idempotency_id they count once, and a repeated
+ * request names what was created.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { CardKind } from "../../../src/values/catalog.ts";
@@ -14,7 +17,7 @@ const DAY: CardKind = {
 };
 const WITH_CARDS = { catalog: () => ({ ...CATALOG, cards: new Map([["day", DAY]]) }) };
 
-test("a key whose answer was lost is named by the next try, so that it can be revoked", async (t) => {
+test("a key whose answer was lost is named by the next attempt, so that it can be revoked", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   await ask("POST", "/admin/v1/accounts", { name: "bob" });
@@ -28,12 +31,12 @@ test("a key whose answer was lost is named by the next try, so that it can be re
   assert.ok(!again.text.includes(made.json.key));
   assert.equal((await ask("POST", `/admin/v1/keys/${made.json.id}/revoke`)).status, 200);
   assert.equal((await ask("POST", "/admin/v1/accounts/alice/keys", wanted)).status, 409, "revoked is final");
-  // The id belongs to the account.
+  // The id is scoped to the account.
   assert.equal((await ask("POST", "/admin/v1/accounts/bob/keys", wanted)).status, 201);
   assert.equal((await ask("GET", "/admin/v1/accounts/alice/keys")).json.items.length, 1);
 });
 
-test("of twenty at the same time one makes the key, and its text is the one that counts", async (t) => {
+test("of twenty parallel requests one creates the key, and only the text in its answer is valid", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const wanted = { group: "big", idempotency_id: "order-1" };
@@ -49,7 +52,7 @@ test("of twenty at the same time one makes the key, and its text is the one that
   assert.equal((await store.readKey(form.tag, form.hash))?.key.id, made[0]?.json.id);
 });
 
-test("codes are made once, in a row and at the same time, and the answer says when", async (t) => {
+test("codes are created once, by repeated and by parallel requests, and the answer says when", async (t) => {
   const { ask } = await startConsole(t, WITH_CARDS);
   const wanted = { card: "day", count: 3, idempotency_id: "batch-1" };
   const answers = await Promise.all(Array.from({ length: 10 }, () => ask("POST", "/admin/v1/codes", wanted)));

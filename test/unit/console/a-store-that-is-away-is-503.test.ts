@@ -4,7 +4,7 @@ import { type Store, StoreError } from "../../../src/store/contract.ts";
 import { startConsole } from "./running-console.ts";
 import { openTestStore } from "./test-store.ts";
 
-/** The real store, of which one operation fails with `error` for the next `times` calls. */
+/** The real store, in which one operation fails with `error` for the next `times` calls. */
 function failing(store: Store, operation: keyof Store, error: Error, times: number): Store {
   let left = times;
   return new Proxy(store, {
@@ -19,7 +19,7 @@ function failing(store: Store, operation: keyof Store, error: Error, times: numb
 const SECRET_ADDRESS = "redis://user:hunter2@10.0.0.5:6379";
 const away = new StoreError("unavailable", `connect ECONNREFUSED ${SECRET_ADDRESS}`);
 
-test("a store that is away is 503 with retry-after and says whether to repeat", async (t) => {
+test("an unreachable store is 503 with retry-after, and the answer says whether to repeat the request", async (t) => {
   const store = failing(await openTestStore(t), "credit", away, 1);
   const { ask, log } = await startConsole(t, { store });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
@@ -36,7 +36,7 @@ test("a store that is away is 503 with retry-after and says whether to repeat", 
   assert.equal((await ask("POST", "/admin/v1/accounts/alice/topups", payment)).status, 201);
 });
 
-test("where it is known why the store must not be used, it is said, beside what may be repeated", async (t) => {
+test("if the reason why the store must not be used is known, the answer gives it, and says what may be repeated", async (t) => {
   const store = failing(await openTestStore(t), "credit", away, 1);
   const storeUnfit = () => "the store is not fit for use: the user of Redis may not ZREM";
   const { ask } = await startConsole(t, { store, storeUnfit });
@@ -50,7 +50,7 @@ test("where it is known why the store must not be used, it is said, beside what 
   assert.match(answer.json.error.remedy, /same id/);
 });
 
-test("a store that lost data is 503 of its own", async (t) => {
+test("a store that lost data is 503 with a code of its own", async (t) => {
   const store = failing(await openTestStore(t), "listAccounts", new StoreError("older", "run id changed"), 1);
   const { ask } = await startConsole(t, { store });
   const answer = await ask("GET", "/admin/v1/accounts");
@@ -58,7 +58,7 @@ test("a store that lost data is 503 of its own", async (t) => {
   assert.equal(answer.json.error.code, "store_older");
 });
 
-test("a key whose storing failed once is tried again as the same key", async (t) => {
+test("a key that could not be stored at first is stored by the retry as the same key", async (t) => {
   const store = failing(await openTestStore(t), "createKey", away, 1);
   const { ask } = await startConsole(t, { store });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
@@ -66,7 +66,7 @@ test("a key whose storing failed once is tried again as the same key", async (t)
   assert.equal((await ask("GET", "/admin/v1/accounts/alice/keys")).json.items.length, 1);
 });
 
-test("a key that may exist unseen is 503 and says to look and revoke", async (t) => {
+test("a key whose creation is uncertain is 503, and the answer says to check and revoke", async (t) => {
   const store = failing(await openTestStore(t), "createKey", away, 2);
   const { ask } = await startConsole(t, { store });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
@@ -75,7 +75,7 @@ test("a key that may exist unseen is 503 and says to look and revoke", async (t)
   assert.match(answer.json.error.remedy, /revoke/);
 });
 
-test("a defect is 500 without its words; the log has them", async (t) => {
+test("a defect is 500 without its message, which only the log has", async (t) => {
   const defect = new Error(`cannot read x of undefined at ${SECRET_ADDRESS}`);
   const store = failing(await openTestStore(t), "findAccount", defect, 1);
   const { ask, log } = await startConsole(t, { store });

@@ -1,10 +1,10 @@
-// A part of the name in any case, page by page, each account once, and no answer that takes long.
+// A search by a part of the name in any case, page by page, each account once, and each answer within a bounded time.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { systemClock } from "../../../src/values/time.ts";
 import { startConsole } from "./running-console.ts";
 
-test("every account whose name has it is on one of the pages", async (t) => {
+test("every account whose name contains the text is on one of the pages", async (t) => {
   const { ask } = await startConsole(t);
   const names = Array.from({ length: 450 }, (_, i) => `${i % 7 === 0 ? "Team" : "user"}-${String(i).padStart(3, "0")}`);
   for (const name of names) await ask("POST", "/admin/v1/accounts", { name });
@@ -23,7 +23,7 @@ test("every account whose name has it is on one of the pages", async (t) => {
   assert.equal((await ask("GET", "/admin/v1/accounts?search=")).status, 400);
 });
 
-test("a search that takes long ends with what it has, and goes on with the next", async (t) => {
+test("a long search ends with the accounts found so far, and the next page continues it", async (t) => {
   let nowMs = 0;
   const clock = { ...systemClock, monotonicMs: () => (nowMs += 600) };
   const { ask } = await startConsole(t, { clock });
@@ -34,7 +34,7 @@ test("a search that takes long ends with what it has, and goes on with the next"
   assert.deepEqual([rest.json.items.length, rest.json.next], [1, null]);
 });
 
-test("an account is found by its own id and by that of one of its keys", async (t) => {
+test("an account is found by its own id and by the id of one of its keys", async (t) => {
   const { ask } = await startConsole(t);
   const { id } = (await ask("POST", "/admin/v1/accounts", { name: "alice" })).json;
   for (const name of ["bob", "carol"]) await ask("POST", "/admin/v1/accounts", { name });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startConsole } from "./running-console.ts";
 
-test("an account is created with the plan asked for, or the default plan", async (t) => {
+test("an account is created with the requested plan, or with the default plan", async (t) => {
   const { ask } = await startConsole(t);
   const pro = await ask("POST", "/admin/v1/accounts", { name: "alice", plan: "pro" });
   assert.equal(pro.status, 201);
@@ -64,7 +64,7 @@ test("accounts are listed by name, page by page, and shown one by one", async (t
   assert.equal(unknown.json.error.code, "unknown_account");
 });
 
-test("a plan is changed, to a configured one only", async (t) => {
+test("a plan can be changed only to a configured one", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   assert.equal((await ask("PUT", "/admin/v1/accounts/alice/plan", { plan: "pro" })).json.plan, "pro");

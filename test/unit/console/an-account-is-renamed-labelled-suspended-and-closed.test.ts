@@ -1,4 +1,4 @@
-// What becomes of an account by an operator's hand, what each step refuses, and what stays readable at its end.
+// How an operator changes an account, what each step refuses, and what stays readable after the account is closed.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LABELS_MAX } from "../../../src/store/records.ts";
@@ -30,7 +30,7 @@ test("a renamed account keeps id, funds and keys, and its old name is free", asy
   assert.deepEqual(names, ["alice", "bob", "carol"]);
 });
 
-test("labels are set and taken away, found by, and in no log", async (t) => {
+test("labels are set and removed, accounts are found by them, and no log contains them", async (t) => {
   const { ask, log } = await startConsole(t);
   for (const name of ["alice", "bob", "carol"]) await ask("POST", "/admin/v1/accounts", { name });
   const label = async (name: string, labels: object) => ask("PUT", `/admin/v1/accounts/${name}/labels`, { labels });
@@ -72,7 +72,7 @@ test("labels are set and taken away, found by, and in no log", async (t) => {
   for (const text of ["red", "blue", "K-4711", "customer"]) assert.ok(!JSON.stringify(log).includes(text), text);
 });
 
-test("a suspended account is resumed; a closed one takes nothing, pays out and can be read", async (t) => {
+test("a suspended account can be resumed; a closed one accepts nothing, pays out its balance and stays readable", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   await ask("POST", `${ALICE}/topups`, { usd: "10.00", id: "pay_1" });

@@ -1,4 +1,4 @@
-// docs/admin-api.md, the archive: lines give way once, and none that is younger than 96 hours or of the day that is named.
+// docs/admin-api.md, the archive: lines are removed once, and none that is younger than 96 hours or of the named day.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { digestOf } from "../../../src/store/ledger/plain-line.ts";
@@ -10,10 +10,10 @@ const HOUR_MS = 3_600_000;
 const DAY = "2026-08-31";
 const MIDNIGHT_MS = Date.parse(DAY);
 
-/** An account with one line of each instant, at a gateway whose time the test sets. */
+/** An account with one line at each instant, at a gateway whose time the test sets. */
 async function withLines(t: TestContext, ...atMs: number[]) {
   let [nowMs, storeLateMs] = [0, 0];
-  /** What happens right behind each look at the ledger. */
+  /** Runs after each read of the ledger. */
   let onLook = async () => {};
   const store = await openStoreAt(t, () => nowMs - storeLateMs);
   const clock = { ...systemClock, wallMs: () => nowMs };
@@ -25,7 +25,7 @@ async function withLines(t: TestContext, ...atMs: number[]) {
   }
   const { tag } = (await store.findAccount("alice")) ?? assert.fail();
   const lines = await store.readLedger(tag, 0, 10);
-  /** Archives the first lines, so long after midnight. */
+  /** Archives the first lines, this long after midnight. */
   const archive = async (through: number, afterMs: number) => {
     nowMs = MIDNIGHT_MS + afterMs;
     const sha256 = digestOf(lines.slice(0, through));
@@ -43,7 +43,7 @@ async function withLines(t: TestContext, ...atMs: number[]) {
   return { archive, kinds, setBack, lookWith };
 }
 
-test("a step that was made before is answered again, and so is a part of it", async (t) => {
+test("a repeated step is answered as repeated, and so is a part of one", async (t) => {
   const { archive, kinds } = await withLines(t, MIDNIGHT_MS - 3, MIDNIGHT_MS - 2, MIDNIGHT_MS - 1);
   assert.deepEqual(await archive(2, 97 * HOUR_MS), [201, false]);
   const left = ["2 opening", "3 topup"];
@@ -63,7 +63,7 @@ test("a day may be named from 96 hours after its beginning on, and its own lines
   assert.deepEqual(await kinds(), ["1 opening", "2 topup"]);
 });
 
-test("a store whose own clock says that lines are too young keeps them, and who asks is told so", async (t) => {
+test("lines that are too young by the store's own clock stay, and the step is refused as too_young", async (t) => {
   const { archive, kinds, setBack } = await withLines(t, MIDNIGHT_MS - 1);
   setBack(2 * HOUR_MS);
   assert.deepEqual(await archive(1, 97 * HOUR_MS), [409, "too_young"]);
@@ -71,12 +71,12 @@ test("a store whose own clock says that lines are too young keeps them, and who 
   assert.deepEqual(await archive(1, 98 * HOUR_MS), [201, false]);
 });
 
-test("of two steps at the same time, of which one takes more, one is told that the ledger begins elsewhere", async (t) => {
+test("of two parallel steps of different length, one is refused because the ledger begins elsewhere", async (t) => {
   const { archive, kinds, lookWith } = await withLines(t, MIDNIGHT_MS - 3, MIDNIGHT_MS - 2, MIDNIGHT_MS - 1);
   let looks = 0;
   lookWith(async () => {
     looks += 1;
-    // Behind the last look of a step: where the ledger begins, the lines, and the one behind them.
+    // After the last read of a step: it reads where the ledger begins, the lines, and the line after them.
     if (looks === 3) assert.deepEqual(await archive(3, 97 * HOUR_MS), [201, false]);
   });
   assert.deepEqual(await archive(2, 97 * HOUR_MS), [409, "moved"]);

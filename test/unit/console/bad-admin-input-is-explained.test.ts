@@ -7,7 +7,7 @@ import { assertConfigured } from "../../../src/console/suggest.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
-test("an unknown member is named, not removed", async (t) => {
+test("an unknown member is refused by name, not ignored", async (t) => {
   const { ask, store } = await startConsole(t);
   const answer = await ask("POST", "/admin/v1/accounts", { name: "alice", plam: "pro" });
   assert.equal(answer.status, 400);
@@ -30,7 +30,7 @@ test("a missing member is named", async (t) => {
   assert.match(answer.json.error.message, /`id`/);
 });
 
-test("a name of the wrong form is refused, in the body and in the path", async (t) => {
+test("a malformed name is refused, in the body and in the path", async (t) => {
   const { ask, store } = await startConsole(t);
   for (const name of ["", "-a", ".a", "a b", "a/b", "a".repeat(65), "ä", "a\n", 5, null, ["a"], { a: 1 }, "{a}"]) {
     const answer = await ask("POST", "/admin/v1/accounts", { name });
@@ -48,7 +48,7 @@ test("a name of the wrong form is refused, in the body and in the path", async (
   assert.equal((await ask("GET", "/admin/v1/accounts/Team-7_x.y+z@example.com")).status, 200);
 });
 
-test("page limits are whole numbers in their range", async (t) => {
+test("page limits must be whole numbers within their range", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   for (const limit of ["0", "201", "-1", "1.5", "1e2", "abc", "", "9999999"]) {
@@ -60,7 +60,7 @@ test("page limits are whole numbers in their range", async (t) => {
   assert.equal((await ask("GET", "/admin/v1/accounts/alice/ledger?limit=1000&after=0")).status, 200);
 });
 
-test("bodies that are no JSON objects, too large or of another type are refused in one shape", async (t) => {
+test("bodies that are not JSON objects, too large or of another type are refused in one form", async (t) => {
   const { ask } = await startConsole(t);
   const cases: [body: string, type: string, status: number][] = [
     ["{", "application/json", 400],
@@ -82,7 +82,7 @@ test("bodies that are no JSON objects, too large or of another type are refused 
   }
 });
 
-test("a name that is there twice is refused, at the top and inside, as is what is no JSON in UTF-8", async (t) => {
+test("a duplicate name is refused, at the top and inside, and so is a body that is not JSON in UTF-8", async (t) => {
   const { ask, store } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const topUp = "/admin/v1/accounts/alice/topups";
@@ -111,7 +111,7 @@ test("a name that is there twice is refused, at the top and inside, as is what i
   assert.equal((await store.findAccount("alice"))?.balance, 0n);
 });
 
-test("a body that is encoded and headers that are too large say so", async (t) => {
+test("an encoded body and oversized headers are refused with the reason", async (t) => {
   const { ask, url } = await startConsole(t);
   const headers = { "content-type": "application/json", "content-encoding": "gzip" };
   const encoded = await ask("POST", "/admin/v1/accounts", { name: "alice" }, headers);
@@ -123,7 +123,7 @@ test("a body that is encoded and headers that are too large say so", async (t) =
   assert.deepEqual([large?.status, JSON.parse(large?.body ?? "").error.code], [431, "headers_too_large"]);
 });
 
-test("a note that is no text is refused", async (t) => {
+test("a note that is not text is refused", async (t) => {
   const { ask } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const body = String.raw`{"usd":"1","id":"a","note":"a\ud800b"}`;
@@ -160,7 +160,7 @@ test("bytes that are not HTTP get 400 and the connection closed", async (t) => {
   assert.equal(JSON.parse(text.split("\r\n\r\n")[1] as string).error.code, "framing");
 });
 
-test("a name that the configuration lacks is answered with those that it has, the first twenty, or where to write one", () => {
+test("a name that the configuration lacks is refused with the configured ones, the first twenty, or with where to add one", () => {
   const remedyFor = (known: readonly string[]) => {
     try {
       assertConfigured("card", "weekly", known);

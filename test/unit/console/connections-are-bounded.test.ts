@@ -1,11 +1,11 @@
-/** Who can connect to the admin address can hold so many connections, and no more of the gateway's descriptors. */
+/** A client of the admin address can hold a limited number of connections, and thus of the gateway's descriptors. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { socketsKeptBy } from "../../rig/kept-sockets.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
-/** As `src/console/servers.ts` has it. */
+/** As in `src/console/servers.ts`. */
 const CONNECTIONS_MAX = 256;
 const PROBE = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
@@ -22,10 +22,10 @@ test("a connection beyond 256 is closed without an answer", async (t) => {
   assert.equal(await ask(), undefined);
 });
 
-test("connections that have ended are not remembered", async (t) => {
+test("connections that have ended are garbage-collected", async (t) => {
   const { url } = await startConsole(t);
   const port = Number(new URL(url).port);
-  // It ends with its answer, by the listener: both ends are gone when the client's is.
+  // The listener ends the connection with its answer: when the client's end is closed, so is the other one.
   const pass = async () => {
     const client = new RawSocket({ port }).send(PROBE.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"));
     assert.equal((await client.responsesUntilClosed())[0]?.status, 200);

@@ -6,7 +6,7 @@ import type { ConsoleRoute } from "../../../src/console/routes/contract.ts";
 import { systemClock } from "../../../src/values/time.ts";
 import { ADMIN_TOKEN, startConsole } from "./running-console.ts";
 
-test("every write leaves one line that says who, what, to whom and how much", async (t) => {
+test("every write leaves one line that says who did what, to whom and how much", async (t) => {
   const { ask, log } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
@@ -74,7 +74,7 @@ test("every write leaves one line that says who, what, to whom and how much", as
   assert.ok(!JSON.stringify(log).includes(ADMIN_TOKEN));
 });
 
-test("a key that was typed as a name, an id or a note is in no line, neither logged nor remembered", async (t) => {
+test("a key that was typed as a name, an id or a note is in no line, neither logged nor kept in memory", async (t) => {
   const { ask, log } = await startConsole(t);
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const { key } = (await ask("POST", "/admin/v1/accounts/alice/keys", { group: "big" })).json;
@@ -104,7 +104,7 @@ test("reading leaves no line", async (t) => {
   assert.deepEqual(log, []);
 });
 
-test("the lines are read again, newest first, page by page, and say how each write ended", async (t) => {
+test("the lines are listed newest first, page by page, and show the outcome of each write", async (t) => {
   const { ask, log } = await startConsole(t);
   const made = await ask("POST", "/admin/v1/accounts", { name: "alice" });
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
@@ -127,7 +127,7 @@ test("the lines are read again, newest first, page by page, and say how each wri
   assert.equal(log.length, 4, "reading leaves no line");
 });
 
-test("as many lines are remembered as there are places, and all of them are logged", async () => {
+test("a limited number of lines is kept in memory, and all of them are logged", async () => {
   const logged: object[] = [];
   const audit = new Audit(systemClock, (line) => logged.push(line), { linesMax: 3 });
   const write = { what: "account.create", target: () => "alice", whenUnknown: "" };
@@ -141,7 +141,7 @@ test("as many lines are remembered as there are places, and all of them are logg
   assert.equal(logged.length, 5);
 });
 
-test("a flood of owners, or of who is not let in, pushes out no more than half of what is remembered", () => {
+test("a flood by owners, or by refused clients, evicts no more than half of the lines in memory", () => {
   const audit = new Audit(systemClock, () => {}, { linesMax: 6 });
   const note = (who: string) =>
     audit.note(
@@ -163,7 +163,7 @@ test("a flood of owners, or of who is not let in, pushes out no more than half o
   assert.deepEqual(remembered(), [27, 26, 25, 24, 23, 22]);
 });
 
-test("a process that passes its lines on logs and remembers none; who takes them remembers and logs nothing", () => {
+test("a process that forwards its lines logs and keeps none; one that receives them keeps them and logs nothing", () => {
   const logged: object[] = [];
   const parent = new Audit(systemClock, () => assert.fail("logged twice"));
   const worker = new Audit(systemClock, (line) => logged.push(line), { passOn: (entry) => parent.take(entry) });

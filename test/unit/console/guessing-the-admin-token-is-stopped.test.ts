@@ -1,4 +1,4 @@
-/** Brute force on a login: wrong admin tokens are counted by address, and logged. */
+/** Brute force against the login: wrong admin tokens are counted by address and logged. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { makeAccess } from "../../../src/console/access.ts";
@@ -9,7 +9,7 @@ import { ADMIN_TOKEN, startConsole } from "./running-console.ts";
 
 const WRONG = { authorization: "Bearer not-the-token-at-all" };
 
-test("an address that guesses is told so for a minute, and the right token is let in from it all the while", async (t) => {
+test("an address that guesses gets 429 for a minute, and the right token still works from it", async (t) => {
   const clock = new HandClock();
   const reasons: string[] = [];
   const blocked: string[] = [];
@@ -44,7 +44,7 @@ test("an address that guesses is told so for a minute, and the right token is le
   assert.equal((await ask("GET", "/admin/v1/accounts", undefined, WRONG)).status, 401);
 });
 
-test("another address is not counted with it, a whole IPv6 network counts as one, and a unix socket has no limit", () => {
+test("another address has a count of its own, an IPv6 network counts as one address, and a unix socket has no limit", () => {
   const budget = new GuessBudget(new HandClock(), { ...TOKEN_GUESS_LIMITS, failuresPerMinute: 3 });
   const { admin } = makeAccess(new Secret(ADMIN_TOKEN), { budget, onTooMany: () => {} });
   const peer = (address: string, token: string, unix = false) => ({

@@ -1,4 +1,6 @@
-/** docs/failure-model.md row D5, at the admin listener: Node ends its own check of slow senders when a server closes. */
+/**
+ * docs/failure-model.md row D5, at the admin listener: Node stops its own check of slow senders when a server closes.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
@@ -7,7 +9,7 @@ import { type Clock, systemClock } from "../../../src/values/time.ts";
 import { RawSocket } from "../../rig/raw-socket.ts";
 import { startConsole } from "./running-console.ts";
 
-/** After which `src/console/servers.ts` cuts. */
+/** The time after which `src/console/servers.ts` cuts. */
 const CLOSE_GRACE_MS = 5_000;
 
 for (const [name, half] of [
@@ -26,7 +28,7 @@ for (const [name, half] of [
     t.after(() => client.close());
     await once(client.socket, "connect");
     client.send(half);
-    // Answered: what was sent before it has been read.
+    // Once this is answered, what was sent before has been read.
     assert.equal((await console.ask("GET", "/healthz")).status, 200);
     const closed = console.close();
     (await armed)();
@@ -36,15 +38,15 @@ for (const [name, half] of [
 
 for (const [name, path] of [
   ["a probe", "/metrics"],
-  ["a question to the application", "/metrics?by=the-application"],
+  ["a request to the application", "/metrics?by=the-application"],
 ] as const) {
-  // Node itself closes it, 10 seconds after the answer.
-  test(`${name} that is answered while the listener closes holds its connection no longer`, {
+  // Node itself would close it 10 seconds after the answer.
+  test(`${name} that is answered while the listener closes keeps its connection open no longer`, {
     timeout: 8_000,
   }, async (t: TestContext) => {
     const page = Promise.withResolvers<{ contentType: string; body: string }>();
     const asked = Promise.withResolvers<void>();
-    // Nobody is cut.
+    // The grace period never ends.
     const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
     const console = await startConsole(t, {
       clock: { ...systemClock, after },
@@ -64,8 +66,8 @@ for (const [name, path] of [
   });
 }
 
-// Node itself closes it, 10 seconds after the answer.
-test("a connection on which nothing is asked any more goes with the listener, at once", {
+// Node itself would close it 10 seconds after the answer.
+test("a kept idle connection is closed at once when the listener closes", {
   timeout: 8_000,
 }, async (t) => {
   const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
@@ -73,12 +75,12 @@ test("a connection on which nothing is asked any more goes with the listener, at
   const client = new RawSocket({ port: Number(new URL(console.url).port) });
   client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
   assert.equal((await client.next())?.status, 200);
-  // Its answer has left, for the listener too: it has read this one after that.
+  // The listener, too, has finished the first answer by the time it has read this request.
   assert.equal((await console.ask("GET", "/healthz")).status, 200);
   await Promise.all([console.close(), client.closed]);
 });
 
-test("an answer that its client has not read to the end is not cut by the end of another one", async (t) => {
+test("an answer that its client still reads is not cut when another one ends", async (t) => {
   const large = "x".repeat(32 * 1024 * 1024);
   const pages = new Map(["large", "small"].map((name) => [name, Promise.withResolvers<string>()]));
   const bothAsked = Promise.withResolvers<void>();
@@ -107,13 +109,13 @@ test("an answer that its client has not read to the end is not cut by the end of
   await closed;
 });
 
-test("who asks while it closes is told so, and no application is made for that", async (t) => {
+test("a request during the close gets a 503, and the application is not loaded for it", async (t) => {
   const after: Clock["after"] = (ms, task) => (ms === CLOSE_GRACE_MS ? () => {} : systemClock.after(ms, task));
   const console = await startConsole(t, { clock: { ...systemClock, after } });
   const client = new RawSocket({ port: Number(new URL(console.url).port) });
   client.send("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
   assert.equal((await client.next())?.status, 200);
-  // Half a head keeps the connection.
+  // Half a head keeps the connection open.
   client.send("GET /admin/v1/accounts HTTP/1.1\r\nhost: localhost\r\n");
   assert.equal((await console.ask("GET", "/healthz")).status, 200);
   const closed = console.close();

@@ -17,7 +17,7 @@ test("health and metrics answer without a token", async (t) => {
   assert.equal((await ask("HEAD", "/healthz", undefined, NO_TOKEN)).status, 200);
 });
 
-test("readiness says why not", async (t) => {
+test("readiness gives the reason for a refusal", async (t) => {
   let state = { ready: true, reasons: [] as string[], notes: ["worker 2 is starting"] };
   const { ask } = await startConsole(t, { readiness: () => state });
   const is = await ask("GET", "/readyz", undefined, NO_TOKEN);
@@ -26,11 +26,11 @@ test("readiness says why not", async (t) => {
   const not = await ask("GET", "/readyz", undefined, NO_TOKEN);
   assert.equal(not.status, 503);
   assert.deepEqual(not.json, state);
-  // Alive all the same: restarting a draining process would cut its streams.
+  // Still alive: restarting a draining process would cut its streams.
   assert.equal((await ask("GET", "/healthz", undefined, NO_TOKEN)).status, 200);
 });
 
-test("metrics without a token are for programs of this machine that ask a loopback name, not for a page in its browser", async (t) => {
+test("metrics without a token are for programs on this machine that use a loopback name, and not for pages in its browser", async (t) => {
   for (const adminToken of [new Secret(ADMIN_TOKEN), undefined]) {
     const { url } = await startConsole(t, { adminToken });
     const port = Number(new URL(url).port);
@@ -42,7 +42,7 @@ test("metrics without a token are for programs of this machine that ask a loopba
       assert.equal(await statusOf(`Host: ${host}`), 200, host);
     }
     const refused = adminToken ? 401 : 403;
-    // A name of the attacker's own that points to 127.0.0.1 by now: the browser takes the answer for the attacker's.
+    // An attacker's host name that now resolves to 127.0.0.1: the browser would give the answer to the attacker's page.
     for (const host of [
       "evil.example",
       `evil.example:${port}`,
@@ -59,7 +59,7 @@ test("metrics without a token are for programs of this machine that ask a loopba
   }
 });
 
-test("metrics that a local proxy asks for on behalf of somebody need the token", async (t) => {
+test("metrics requested through a local proxy need the token", async (t) => {
   const { ask } = await startConsole(t);
   const forwarded = { "x-forwarded-for": "203.0.113.7" };
   assert.equal((await ask("GET", "/metrics", undefined, { ...NO_TOKEN, ...forwarded })).status, 401);

@@ -1,4 +1,4 @@
-// docs/money.md, limits of a key and of an account: what an operator may set, and what is refused with nothing changed.
+// docs/money.md, limits of a key and of an account: what an operator may set, and what is refused without a change.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { showAccountBudgets, showKeyBudgets } from "../../../src/console/answers/limits.ts";
@@ -7,7 +7,7 @@ import { nanoUsd } from "../../../src/values/money.ts";
 import { settingsOf, testConfig } from "../../rig/gateway.ts";
 import { startConsole } from "./running-console.ts";
 
-/** @param factor of the key's group. */
+/** @param factor the multiplier of the key's group. */
 async function withKey(t: TestContext, factor = "1") {
   const groups = { money: { multiplier: factor } };
   const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }, { groups }));
@@ -29,7 +29,7 @@ const NO_LIMITS = {
   addresses: null,
 };
 
-test("limits are shown as they were set, and what is used of a budget beside them", async (t) => {
+test("limits are shown as they were set, with the used part of each budget", async (t) => {
   const { ask, id, read, set } = await withKey(t);
   assert.deepEqual((await read()).limits, NO_LIMITS);
   const limits = {
@@ -52,7 +52,7 @@ test("limits are shown as they were set, and what is used of a budget beside the
   );
   assert.match(day.resets_at, /T00:00:00\.000Z$/);
   assert.equal(total.resets_at, null);
-  // The stricter of both sets is what counts.
+  // The stricter of both sets of limits applies.
   await set({ budgets_usd: { day: "3.00" } }, "caps");
   assert.equal((await read()).budgets[0].limit_usd, "3.00");
   assert.equal((await ask("GET", "/admin/v1/accounts/alice/keys")).json.items[0].budgets[0].limit_usd, "3.00");
@@ -67,7 +67,7 @@ test("limits are shown as they were set, and what is used of a budget beside the
   assert.equal((await ask("PUT", `/admin/v1/keys/${other}/limits`, {})).status, 404);
 });
 
-test("a model that the configuration has lost since keeps nobody from setting another limit", async (t) => {
+test("a model that has been removed from the configuration does not prevent another limit from being set", async (t) => {
   const places = { upstreamUrl: "http://127.0.0.1:9", dir: "unused" };
   let { catalog } = settingsOf(testConfig(places));
   const { ask } = await startConsole(t, { catalog: () => catalog });
@@ -79,14 +79,14 @@ test("a model that the configuration has lost since keeps nobody from setting an
   ({ catalog } = settingsOf(testConfig(places, { models: { "messages-1": undefined } })));
   assert.equal((await set({ models, concurrency: 2 })).status, 200);
   assert.equal((await set({ models }, "caps")).json.error.code, "unknown_model");
-  // Where it is the only one, too.
+  // Also if it is the only one.
   ({ catalog } = settingsOf(testConfig(places)));
   assert.equal((await set({ models: ["messages-1"] })).status, 200);
   ({ catalog } = settingsOf(testConfig(places, { models: { "messages-1": undefined } })));
   assert.equal((await set({ models: ["messages-1"], concurrency: 3 })).status, 200);
 });
 
-test("of a budget its rest is what nobody has spent or holds, and of a day that is over nothing is shown", () => {
+test("the rest of a budget is what is neither spent nor held, and yesterday's figures are not shown today", () => {
   const day = 20_000;
   const noon = (day + 0.5) * 86_400_000;
   const counts = {
@@ -104,7 +104,7 @@ test("of a budget its rest is what nobody has spent or holds, and of a day that 
   for (const one of shown(noon + 86_400_000)) assert.deepEqual(one, { span: "day", limit_usd: "5.00", ...tomorrow });
 });
 
-test("what the least request costs is what it costs in the key's own group", async (t) => {
+test("the minimum of a budget is the cost of the smallest request in the key's own group", async (t) => {
   const { ask, set, read } = await withKey(t, "2.5");
   const least = await set({ budgets_usd: { day: "0.000000001" } });
   assert.equal(least.json.error.code, "budget_too_small");
@@ -117,7 +117,7 @@ test("what the least request costs is what it costs in the key's own group", asy
   assert.equal((await read()).limits.budgets_usd.day, usd);
 });
 
-test("a budget is enough where the cheapest of the models fits in it", async (t) => {
+test("a budget is large enough if the cheapest of the models fits in it", async (t) => {
   const models = { "chat-1": { price: { input: "1000", output: "10000" } } };
   const { catalog } = settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:9", dir: "unused" }, { models }));
   const { ask } = await startConsole(t, { catalog: () => catalog });
@@ -129,7 +129,7 @@ test("a budget is enough where the cheapest of the models fits in it", async (t)
   assert.equal((await set({ budgets_usd, models: ["chat-1"] })).json.error.code, "budget_too_small");
 });
 
-test("what contradicts, or lets nothing pass, is named, and nothing is changed", async (t) => {
+test("limits that contradict each other or let no request pass are refused by name, and nothing is changed", async (t) => {
   const { ask, id, read, set } = await withKey(t);
   const refused = async (limits: object, status: number, code: string, words: RegExp) => {
     const answer = await set(limits);
@@ -152,7 +152,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
     "limits_contradict",
     /budget per month is below the budget per week/,
   );
-  // A longer budget that is the same is all used up by the shorter one, and no contradiction.
+  // A longer budget of the same size can be used up by the shorter one, which is no contradiction.
   assert.equal((await set(budget({ day: "5", week: "5.00", total: "5" }))).status, 200);
   assert.equal((await set({})).status, 200);
   await refused(budget({ day: "0" }), 400, "malformed", /budgets_usd\.day/);
@@ -199,7 +199,7 @@ test("what contradicts, or lets nothing pass, is named, and nothing is changed",
   await refused({ tokens_per_minute: 901 }, 409, "above_cap", /`tokens_per_minute` is above the operator's cap of 900/);
   await refused({ concurrency: 6 }, 409, "above_cap", /`concurrency` is above the operator's cap of 5/);
   await refused(budget({ day: "1.000000001" }), 409, "above_cap", /above the operator's cap of 1\.00 USD/);
-  // A limit that was there before its cap keeps nobody from setting another one.
+  // An existing limit above a new cap does not prevent another limit from being set.
   assert.equal((await set({ concurrency: 5 })).status, 200);
   assert.equal((await set({ concurrency: 4 }, "caps")).status, 200);
   assert.equal((await set({ concurrency: 5, requests_per_minute: 60 })).status, 200);

@@ -1,4 +1,7 @@
-/** Two gateways that write the same thing in the same moment: each looks before the other has written, and one of them is told. */
+/**
+ * Two gateways write the same thing at the same moment: each checks before the other has written, and one of them gets
+ * a conflict.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import type { Store } from "../../../src/store/contract.ts";
@@ -16,7 +19,7 @@ const card = (name: string): [string, CardKind] => [
 ];
 const CARDS = new Map([card("day"), card("week")]);
 
-/** A store of which one operation answers when so many have asked it. */
+/** A store in which one operation answers only after this many calls of it. */
 function meetingAt(store: Store, operation: keyof Store, count: number): Store {
   const { promise: met, resolve } = Promise.withResolvers<void>();
   let asked = 0;
@@ -36,7 +39,7 @@ async function two(t: TestContext, operation: keyof Store): Promise<readonly [Ru
   return [...consoles, real];
 }
 
-test("a key with an id is made by one of them, and the other names it", async (t) => {
+test("a key with an id is created by one of them, and the other one names it", async (t) => {
   const [one, other, store] = await two(t, "listKeys");
   const wanted = { group: "big", idempotency_id: "order-1" };
   const answers = await Promise.all(
@@ -50,7 +53,7 @@ test("a key with an id is made by one of them, and the other names it", async (t
   assert.equal((await store.readKey(form.tag, form.hash))?.key.id, made?.json.id);
 });
 
-test("a gift under one id is of one kind, and who gave another is told", async (t) => {
+test("an id of a gift stands for one kind, and granting another kind under it is a conflict", async (t) => {
   const [one, other, store] = await two(t, "readFigures");
   const answers = await Promise.all([
     one.ask("POST", "/admin/v1/accounts/alice/gifts", { card: "day", id: "sorry-1" }),

@@ -1,4 +1,4 @@
-/** What monitoring asks is answered by the listener itself; the application is read for the first who asks for more. */
+/** The listener answers the requests of monitoring itself; the application is loaded for the first other request. */
 import assert from "node:assert/strict";
 import { lookup } from "node:dns/promises";
 import test from "node:test";
@@ -10,7 +10,7 @@ const NO_TOKEN = { authorization: "" };
 const FOREIGN = { ...NO_TOKEN, "x-forwarded-for": "203.0.113.7" };
 const WRONG = { ...FOREIGN, authorization: `Bearer ${ADMIN_TOKEN}x` };
 
-test("all who come while the application is being made are answered", async (t) => {
+test("all requests that arrive while the application is being loaded are answered", async (t) => {
   const { ask } = await startConsole(t);
   const first = await Promise.all(Array.from({ length: 8 }, () => ask("GET", "/admin/v1/accounts")));
   assert.deepEqual(
@@ -19,7 +19,7 @@ test("all who come while the application is being made are answered", async (t) 
   );
 });
 
-test("listener and application answer a probe alike", async (t) => {
+test("listener and application give the same answer to a probe", async (t) => {
   let isReady = true;
   const { ask, log } = await startConsole(t, {
     readiness: () => ({ ready: isReady, reasons: isReady ? [] : ["draining"], notes: [] }),
@@ -54,7 +54,7 @@ test("listener and application answer a probe alike", async (t) => {
     ["/metrics", WRONG],
   ] as const) {
     for (isReady of path === "/readyz" ? [true, false] : [true]) {
-      // A query makes it another one than the listener knows.
+      // With a query, the listener passes it on to the application.
       const own = await answered(path, headers);
       assert.deepEqual(await answered(`${path}?by=the-application`, headers), own, path);
       assert.doesNotMatch(JSON.stringify(own), /pass@/);
@@ -64,7 +64,7 @@ test("listener and application answer a probe alike", async (t) => {
   assert.deepEqual(statuses, [200, 200, 503, 200, 500, 401, 401]);
 });
 
-test("a wrong token counts once, whoever answers", async (t) => {
+test("a wrong token counts once, whether the listener or the application answers", async (t) => {
   const refused: string[] = [];
   const { ask } = await startConsole(t, {
     adminToken: new Secret(ADMIN_TOKEN),
@@ -81,7 +81,7 @@ test("a wrong token counts once, whoever answers", async (t) => {
   );
 });
 
-test("a probe whose body is still to come closes its connection where it is refused", async (t) => {
+test("a refused probe whose body is still to come closes its connection", async (t) => {
   const { url } = await startConsole(t);
   const head = ["GET /metrics HTTP/1.1", "Host: evil.example", "Content-Length: 1000000000"];
   const client = new RawSocket({ port: Number(new URL(url).port) }).send(`${head.join("\r\n")}\r\n\r\n`);
@@ -89,7 +89,7 @@ test("a probe whose body is still to come closes its connection where it is refu
   assert.deepEqual([response?.status, response?.headers.connection], [401, "close"]);
 });
 
-test("localhost is listened at with all its addresses, and closes at all", async (t) => {
+test("the listener of localhost listens at all of its addresses, and closes all of them", async (t) => {
   const console = await startConsole(t, {}, "localhost");
   const { port } = new URL(console.url);
   const addresses = await lookup("localhost", { all: true });

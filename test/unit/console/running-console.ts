@@ -1,6 +1,4 @@
-/**
- * A real admin listener on a free port of 127.0.0.1 with a real embedded store in a folder of its own, for tests.
- */
+/** A real admin listener on a free port of 127.0.0.1 with a real embedded store in a folder of its own. */
 
 import { randomBytes } from "node:crypto";
 import type { TestContext } from "node:test";
@@ -22,7 +20,7 @@ function group(name: string, kind: Group["kind"]): [string, Group] {
   return [name, { name, kind, models: ["*"], multiplier: MULTIPLIER_ONE, limits, rules: [], addedInputBytes: 0 }];
 }
 
-/** Two plans and two groups, no models: the console looks at nothing else. */
+/** Two plans and two groups, no models: the console uses nothing else. */
 export const CATALOG: Catalog = {
   models: new Map(),
   groups: new Map([group("cards", "time_card"), group("big", "pay_per_use")]),
@@ -36,7 +34,7 @@ export interface Answered {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The body as JSON; `{}` when it is none. */
+  /** The body as JSON; `{}` if it is none. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape and fail on the wrong one.
   readonly json: any;
 }
@@ -44,16 +42,19 @@ export interface Answered {
 export interface RunningConsole {
   readonly url: string;
   readonly store: Store;
-  /** Everything that was logged, audit lines included. */
+  /** All that was logged, audit lines included. */
   readonly log: readonly Record<string, unknown>[];
-  /** Asks with the admin token, unless `headers` says otherwise; `body` is sent as JSON, a string as it is. */
+  /**
+   * Sends a request with the admin token, unless `headers` says otherwise; `body` is sent as JSON, and a string as it
+   * is.
+   */
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answered>;
   close(): Promise<void>;
 }
 
 /**
  * Starts a console; everything is closed when the test ends.
- * @param at a host, at any free port, or an address; what is at a socket is not asked by `ask`.
+ * @param at a host, on any free port, or an address; `ask` cannot reach a socket.
  */
 export async function startConsole(
   t: TestContext,

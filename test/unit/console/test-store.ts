@@ -9,12 +9,12 @@ import type { Store } from "../../../src/store/contract.ts";
 import { openEmbedded } from "../../../src/store/embedded/store.ts";
 import { openStore } from "../../../src/store/open.ts";
 
-/** The same, at one instant for ever. */
+/** The same, with a clock that never moves. */
 export function openStandingStore(t: TestContext, nowMs = Date.now()): Promise<Store> {
   return openStoreAt(t, () => nowMs);
 }
 
-/** The same, whose time is the test's. */
+/** The same, with the test's clock. */
 export async function openStoreAt(t: TestContext, now: () => number): Promise<Store> {
   const dir = await mkdtemp(join(tmpdir(), "tollgate-console-"));
   const store = openEmbedded(dir, now);
@@ -35,7 +35,10 @@ export async function openTestStore(t: TestContext): Promise<Store> {
   return store;
 }
 
-/** A store of which one operation waits, once it has its answer, for what `hold` gives; it is told what was asked. */
+/**
+ * A store in which one operation, after its answer is known, waits for the promise of `hold`, which gets the call's
+ * arguments.
+ */
 export function holding(
   store: Store,
   operation: keyof Store,

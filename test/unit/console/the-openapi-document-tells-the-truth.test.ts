@@ -1,4 +1,4 @@
-/** The OpenAPI document is current, has every route and no other, and real answers have the forms that it gives. */
+/** The OpenAPI document is current, has every route and no other, and real answers have the documented forms. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -22,11 +22,11 @@ interface Document {
 const TOKEN = { authorization: "Bearer test-admin-token", connection: "close" };
 const published = readFileSync(new URL("../../../docs/openapi.json", import.meta.url), "utf8");
 
-test("docs/openapi.json is what the routes say (npm run openapi writes it)", async () => {
+test("docs/openapi.json matches the routes (npm run openapi writes it)", async () => {
   assert.equal(published, await openApiFileText());
 });
 
-test("the server answers it, whole, to those with the token", async (t) => {
+test("the server returns the whole document to clients with the token", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const url = `${here.adminUrl}/admin/v1/openapi.json`;
@@ -35,7 +35,7 @@ test("the server answers it, whole, to those with the token", async (t) => {
   assert.equal((await fetch(url, { headers: { connection: "close" } })).status, 401);
 });
 
-test("every operation has a name of its own, words, and the refusals of whoever is not let in", () => {
+test("every operation has an id of its own, descriptions, and the refusals of missing and wrong tokens", () => {
   const { openapi, paths } = JSON.parse(published) as Document;
   assert.equal(openapi, "3.1.0");
   const operations = Object.values(paths).flatMap((path) => Object.values(path));
@@ -48,7 +48,7 @@ test("every operation has a name of its own, words, and the refusals of whoever 
   }
 });
 
-test("real answers of every operation have the form that the document gives", async (t) => {
+test("real answers of every operation have the documented form", async (t) => {
   const here = await startGatewayHere();
   t.after(() => here.close());
   const document = (await (
@@ -64,7 +64,7 @@ test("real answers of every operation have the form that the document gives", as
   );
 });
 
-/** Every operation once or more, with good answers and refusals. */
+/** Calls every operation at least once, with good answers and refusals. */
 async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   const { ask } = asker;
   for (const path of ["/healthz", "/readyz", "/metrics"]) await ask("GET", path, 200);
@@ -135,7 +135,7 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("GET", "/admin/v1/accounts/{name}/requests/{id}", 200, undefined, ofRequest);
   await ask("GET", "/admin/v1/accounts/{name}/requests/{id}", 404, undefined, { ...ofRequest, name: "nobody" });
   await ask("GET", "/admin/v1/accounts/{name}/ledger/lines", 200, undefined, { name: "alice" });
-  // Lines are archived when they are four days old; what it answers then, test/e2e/money/ledger looks at.
+  // Lines can be archived after four days; test/e2e/money/ledger checks the answer.
   const archive = { before: "2020-01-01", after: 0, through: 1, sha256: "0".repeat(64) };
   await ask("POST", "/admin/v1/accounts/{name}/ledger/archive", 409, archive, { name: "alice" });
   await ask("GET", "/admin/v1/ledger/verification", 200);
@@ -188,7 +188,7 @@ async function driveAll(asker: Asker, here: GatewayHere): Promise<void> {
   await ask("GET", "/admin/v1/openapi.json", 200);
 }
 
-/** A request of a client, so that there is a charge to show. */
+/** Serves a request of a client, so that there is a charge to show. */
 async function chat(here: GatewayHere, key: string): Promise<void> {
   const answer = await fetch(`${here.url}/v1/chat/completions`, {
     method: "POST",
@@ -199,7 +199,7 @@ async function chat(here: GatewayHere, key: string): Promise<void> {
   await here.requestEnd(answer.headers.get("x-request-id") ?? "");
 }
 
-/** Asks, and judges each answer by the document. */
+/** Sends a request and checks its answer against the document. */
 class Asker {
   readonly seen = new Set<string>();
   readonly #here: GatewayHere;

@@ -1,4 +1,4 @@
-// docs/admin-api.md, usage: so many accounts to a page, and an answer ends after about a second.
+// docs/admin-api.md, usage: a page has a limited number of accounts, and an answer ends after about a second.
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { writeCursor } from "../../../src/console/cursor.ts";
@@ -7,7 +7,7 @@ import { startConsole } from "./running-console.ts";
 
 const NAMES = ["alice", "bob", "carol"];
 
-/** @param msPerLook how long each look at the clock takes. */
+/** @param msPerLook how far each reading moves the clock. */
 async function withAccounts(t: TestContext, msPerLook = 0) {
   let nowMs = 0;
   const { ask } = await startConsole(t, { clock: { ...systemClock, monotonicMs: () => (nowMs += msPerLook) } });
@@ -31,19 +31,19 @@ async function withAccounts(t: TestContext, msPerLook = 0) {
   return { ask, pages };
 }
 
-test("a page has as many accounts as were asked for, and no more", async (t) => {
+test("a page has as many accounts as requested, and no more", async (t) => {
   const { pages } = await withAccounts(t);
   assert.deepEqual(await pages("limit=1"), [["alice"], ["bob"], ["carol"], []]);
   assert.deepEqual(await pages("limit=2"), [["alice", "bob"], ["carol"]]);
   assert.deepEqual(await pages("limit=4"), [NAMES]);
 });
 
-test("where each account takes long an answer ends before it has as many, and the next goes on behind it", async (t) => {
+test("if each account takes long, an answer ends early, and the next one continues after it", async (t) => {
   const { pages } = await withAccounts(t, 600);
   assert.deepEqual(await pages("limit=3"), [["alice", "bob"], ["carol"]]);
 });
 
-test("a place that is not within the days that it is of is no place", async (t) => {
+test("a cursor outside of its days is refused", async (t) => {
   const { ask } = await withAccounts(t);
   const statusAt = async (place: string) => {
     const cursor = writeCursor(["2026-08-02", "2026-08-31", "", place]);

@@ -1,11 +1,14 @@
-/** The admin application is made for the first who asks: one that fails at it is a defect, and no way to fill the log. */
+/**
+ * The admin application is loaded for the first request: if loading fails, that is a defect, and must not be a way to
+ * fill the log.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { AGAIN_MS } from "../../../src/console/listener.ts";
 import { type Clock, systemClock } from "../../../src/values/time.ts";
 import { startConsole } from "./running-console.ts";
 
-test("an application that cannot be made is tried once a second, whoever asks, and says so once in the log", async (t) => {
+test("an application that cannot be loaded is tried once a second, however many requests come, and logged once", async (t) => {
   const again: (() => void)[] = [];
   const after: Clock["after"] = (ms, task) => {
     if (ms !== AGAIN_MS) return systemClock.after(ms, task);

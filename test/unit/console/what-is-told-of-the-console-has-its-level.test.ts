@@ -1,11 +1,11 @@
-/** docs/log.md: what the console reports stands in the log as `info`, and as `warn` where it says so. */
+/** docs/log.md: reports of the console are logged as `info`, or as `warn` if they say so. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { notificationsTo } from "../../../src/console/notifications.ts";
 import { createLog } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 
-test("a report has its level, or info", () => {
+test("a report has its own level, or info", () => {
   const lines: string[] = [];
   const log = createLog({ level: "info", destination: { write: (line) => void lines.push(line) } });
   const told = notificationsTo(log, createMetrics()).log;

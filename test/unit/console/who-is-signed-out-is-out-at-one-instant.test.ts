@@ -1,4 +1,4 @@
-/** Between the end of an account's passkeys and that of its sessions one of the two could make another of the other. */
+/** If an account's passkeys and sessions ended one after the other, one could create the other again in between. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startConsole } from "./running-console.ts";

@@ -1,4 +1,6 @@
-/** Behind a front that `trust_proxy` names, the audit has the operator's address; nobody else is believed whom they speak for. */
+/**
+ * Behind a front that `trust_proxy` names, the audit shows the operator's address; what other peers claim is ignored.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -34,14 +36,14 @@ const bothFrom = (from: string) => [
   ["account.create", from],
 ];
 
-test("by a front that is trusted it is the visitor, and what the visitor made up counts for nothing", async (t) => {
+test("behind a trusted front the address is the visitor's, and what the visitor claims is ignored", async (t) => {
   const front = ["127.0.0.1/32"];
   assert.deepEqual(await askedFrom(t, front, "198.51.100.1, 203.0.113.9"), bothFrom("203.0.113.9"));
   assert.deepEqual(await askedFrom(t, front, `${"1.1.1.1, ".repeat(300)}203.0.113.9`), bothFrom("203.0.113.9"));
   assert.deepEqual(await askedFrom(t, front, "[2001:db8::7]:443"), bothFrom("2001:db8::7"));
 });
 
-test("without a front that is trusted, or a name that it gives, it is who connects", async (t) => {
+test("without a trusted front, or without an address from it, the address is the peer's", async (t) => {
   assert.deepEqual(await askedFrom(t, undefined, "203.0.113.9"), bothFrom("127.0.0.1"));
   assert.deepEqual(await askedFrom(t, ["192.0.2.1/32", "unix"], "203.0.113.9"), bothFrom("127.0.0.1"));
   const front = ["127.0.0.1/32"];
@@ -49,7 +51,7 @@ test("without a front that is trusted, or a name that it gives, it is who connec
     assert.deepEqual(await askedFrom(t, front, none), bothFrom("127.0.0.1"), `${none}`);
 });
 
-test("over a unix socket a front is believed by that name, and a visit to a provider begins without an address", async (t) => {
+test("over a unix socket a front is trusted under that name, and a visit to a provider begins without an address", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-admin-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const socketPath = join(dir, "admin.sock");

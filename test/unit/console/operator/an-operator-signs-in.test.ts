@@ -1,4 +1,7 @@
-/** The operator's session in a browser: the token lets in, the cookie stays in, and nothing else does. */
+/**
+ * The operator's session in a browser: the token signs in, the cookie keeps the session, and nothing else grants
+ * access.
+ */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import test from "node:test";
@@ -12,11 +15,11 @@ import { openTestStore } from "../test-store.ts";
 
 const SEALER = createSealing([new Secret("a-sealing-key-for-tests-0123456789")]);
 const PAGES = { pages: { sealer: SEALER, sessionMs: 3_600_000 } };
-/** What the page sends in place of the token. */
+/** What the page sends instead of the token. */
 const PAGE = { authorization: "", "x-tollgate-console": "1" };
 type Headers = Record<string, string>;
 
-/** `fetch` sends an empty header as one: this one leaves it out. */
+/** `fetch` sends a header without a value as an empty one: this one leaves it out. */
 async function visit(console: RunningConsole, method: string, path: string, headers: Headers = {}, body?: object) {
   const response = await fetch(console.url + path, {
     method,
@@ -39,7 +42,7 @@ async function signIn(console: RunningConsole, token = ADMIN_TOKEN): Promise<Hea
 
 const cookieOf = (header: string | null) => (header ?? "").split(";")[0] ?? "";
 
-test("the token lets in, the cookie stays in until it is signed out, and each write says who it was", async (t) => {
+test("the token signs in, the cookie is valid until sign-out, and the audit line of each write names the session", async (t) => {
   const console = await startConsole(t, PAGES);
   const answer = await visit(console, "POST", "/admin/v1/session", OWN, { token: ADMIN_TOKEN });
   assert.match(
@@ -63,7 +66,7 @@ test("the token lets in, the cookie stays in until it is signed out, and each wr
   assert.deepEqual([after.status, after.json.error.code], [401, "signed_out"]);
 });
 
-test("a wrong token is refused and counted with those of programs; the right one is taken all the while", async (t) => {
+test("a wrong token is refused and counted with those of programs, and the right one still works", async (t) => {
   const reasons: string[] = [];
   const blocked: string[] = [];
   const console = await startConsole(t, {
@@ -89,7 +92,7 @@ test("a wrong token is refused and counted with those of programs; the right one
   await signIn(console);
 });
 
-test("another site gets nothing by the cookie, and cannot sign anybody in", async (t) => {
+test("another site cannot use the cookie, and cannot sign anyone in", async (t) => {
   const console = await startConsole(t, PAGES);
   const { cookie = "" } = await signIn(console);
   const others: Headers[] = [
@@ -114,7 +117,7 @@ test("another site gets nothing by the cookie, and cannot sign anybody in", asyn
   assert.equal((await visit(console, "GET", "/admin/v1/accounts", { ...OWN, cookie })).status, 200);
 });
 
-test("where the token is shown it decides, whatever a browser has kept beside it", async (t) => {
+test("a token in the request decides, whatever cookie is sent with it", async (t) => {
   const console = await startConsole(t, PAGES);
   const browser = await signIn(console);
   const statusWith = async (cookie: string, token: string) =>
@@ -123,7 +126,7 @@ test("where the token is shown it decides, whatever a browser has kept beside it
   assert.equal(await statusWith(browser.cookie ?? "", "not-the-admin-token-of-it"), 401);
 });
 
-test("another admin token, a changed cookie, and the end of its time end a session", async (t) => {
+test("another admin token, a changed cookie, and its expiry end a session", async (t) => {
   const clock = new HandClock();
   const store = await openTestStore(t);
   const console = await startConsole(t, { ...PAGES, store, clock });
@@ -137,7 +140,7 @@ test("another admin token, a changed cookie, and the end of its time end a sessi
   assert.equal((await visit(console, "GET", "/admin/v1/accounts", browser)).status, 401);
 });
 
-test("while the store is away who has signed in here stays in, and the token lets in, here alone", async (t) => {
+test("while the store is unreachable, sessions of this process stay valid, and the token signs in at this process only", async (t) => {
   const real = await openTestStore(t);
   let isAway = false;
   const store = new Proxy(real, {
@@ -169,7 +172,7 @@ test("while the store is away who has signed in here stays in, and the token let
   assert.equal((await visit(console, "GET", "/admin/v1/session", before)).status, 200);
 });
 
-test("a browser at / is shown the way, a program gets what it got, and without a token nobody signs in", async (t) => {
+test("a browser is redirected from / to the console, a program is not, and without an admin token signing in is refused", async (t) => {
   const console = await startConsole(t, PAGES);
   const html = { accept: "text/html,application/xhtml+xml" };
   const root = await visit(console, "GET", "/", html);
@@ -186,10 +189,10 @@ test("a browser at / is shown the way, a program gets what it got, and without a
   await wholePages(t);
 });
 
-/** All that a browser loads for the operator's pages, compressed. */
+/** Limit of all that a browser loads for the operator's pages, compressed. */
 const PAGE_BYTES_MAX = 150_000;
 
-test("the pages are light, kept for good by browsers, and load nothing of the owners'", async (t) => {
+test("the pages are small, cached by browsers without end, and load nothing of the owners' pages", async (t) => {
   const console = await startConsole(t, PAGES);
   const { text } = await visit(console, "GET", "/console/");
   const assets = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, path]) => path ?? "");
@@ -206,7 +209,7 @@ test("the pages are light, kept for good by browsers, and load nothing of the ow
   assert.ok(bytes > 20_000 && bytes < PAGE_BYTES_MAX, `${bytes} bytes`);
 });
 
-/** Without the pages there is nothing of all that. */
+/** Without the pages, these paths are 404. */
 async function wholePages(t: TestContext): Promise<void> {
   const bare = await startConsole(t);
   assert.equal((await bare.ask("GET", "/console/")).status, 404);

@@ -1,4 +1,4 @@
-/** Live figures: one reading a second for all who watch, none for nobody, and an end. */
+/** Live figures: one reading per second for all watchers, none without a watcher, and a limited duration. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Duplex, Readable } from "node:stream";
@@ -42,7 +42,7 @@ async function snapshot(stream: Readable): Promise<LiveAnswer> {
   return JSON.parse(json);
 }
 
-test("a watcher gets a snapshot at once and one each second, of what has happened since", async () => {
+test("a watcher gets a snapshot at once and then one per second with the changes since", async () => {
   const { clock, live, state } = world();
   const stream = live.watch();
   const first = await snapshot(stream);
@@ -88,7 +88,7 @@ test("a watcher gets a snapshot at once and one each second, of what has happene
   live.close();
 });
 
-test("one reading serves all; the last to go ends the readings, and the next begins anew", async () => {
+test("all watchers share one reading; the last one to leave stops the readings, and the next one starts them again", async () => {
   const { clock, live, state } = world();
   const one = live.watch();
   await snapshot(one);
@@ -111,7 +111,7 @@ test("one reading serves all; the last to go ends the readings, and the next beg
   live.close();
 });
 
-test("a page that is loaded again and again, while a reading is under way, leaves one reading a second", async () => {
+test("a page that is reloaded repeatedly during a reading causes no more than one reading per second", async () => {
   const clock = new HandClock();
   const asked: PromiseWithResolvers<LiveFigures>[] = [];
   const figures = () => {
@@ -135,7 +135,7 @@ test("a page that is loaded again and again, while a reading is under way, leave
   live.close();
 });
 
-test("a stream ends after what was asked for, and with the gateway; beyond a number of them there is no other", async () => {
+test("a stream ends after the requested time and with the gateway, and above the maximum number of streams a new one is refused", async () => {
   const { live } = world();
   const short = live.watch(1);
   short.resume();
@@ -148,7 +148,7 @@ test("a stream ends after what was asked for, and with the gateway; beyond a num
   live.watch().destroy();
 });
 
-test("a watcher that does not read costs the gateway a bounded memory", async () => {
+test("a watcher that does not read costs a bounded amount of memory", async () => {
   const { clock, live, state } = world();
   state.figures = { ...NONE, refusals: new Map(Array.from({ length: 1_200 }, (_, at) => [`cause_${at}`, at])) };
   let timer = clock.timerOf(1_000);
@@ -168,7 +168,7 @@ test("a watcher that does not read costs the gateway a bounded memory", async ()
   live.close();
 });
 
-test("figures are read off the metrics of one process, and off the sum of several", async () => {
+test("figures are computed from the metrics of one process, and from the sum of several", async () => {
   const metrics = createMetrics();
   const request = { protocol: "chat", model: "m", group: "big" };
   metrics.requests.inc({ ...request, status: "200", cause: "none" }, 3);

@@ -1,4 +1,4 @@
-/** `GET /admin/v1/configuration`: everything that is in force, and nothing that lets somebody in anywhere. */
+/** `GET /admin/v1/configuration`: all settings in force, and nothing that grants access anywhere. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { asWritten, loadConfig } from "../../../../src/config/config.ts";
@@ -23,7 +23,7 @@ function settings() {
   return asWritten(loaded.settings);
 }
 
-test("settings with their defaults by the names and in the units of the file, and *** for each secret", async (t) => {
+test("settings, including defaults, have the names and units of the file, and *** for each secret", async (t) => {
   const reloads = new Reloads(new HandClock());
   const inForce = settings();
   const { ask } = await startConsole(t, { configuration: () => reloads.show(inForce, 7) });
@@ -41,7 +41,7 @@ test("settings with their defaults by the names and in the units of the file, an
   assert.deepEqual([json.refused, json.waiting_for_restart], [null, []]);
 });
 
-test("an address keeps no password, and a certificate is not written out", async (t) => {
+test("an address is shown without its password, and a certificate without its content", async (t) => {
   const reloads = new Reloads(new HandClock());
   const inForce = settings();
   const site = `https://user:${SECRET}@site.example/path`;
@@ -54,7 +54,7 @@ test("an address keeps no password, and a certificate is not written out", async
   assert.ok(!text.includes("hush"));
 });
 
-test("the last refused reload stays until another is refused, with its time beside the one in force", async (t) => {
+test("the last refused reload is shown, with its time, until another one is refused", async (t) => {
   const clock = new HandClock();
   const reloads = new Reloads(clock);
   const inForce = settings();

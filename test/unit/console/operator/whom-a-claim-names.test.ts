@@ -1,4 +1,7 @@
-/** Which claims make an operator: a text or a list that has an allowed value to the letter, and an address only when verified. */
+/**
+ * Which claims make an operator: a text or a list with an exactly matching allowed value, and an address only if
+ * verified.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isOperator } from "../../../../src/console/operator/by-provider.ts";
@@ -21,7 +24,7 @@ for (const [claims, isOne] of [
   });
 }
 
-test("an address counts where the provider has verified it", () => {
+test("an address counts only if the provider has verified it", () => {
   const email = "ops@example.com";
   const of = settings("email", email);
   assert.equal(isOperator({ email, email_verified: true }, of), true);

@@ -1,4 +1,7 @@
-/** A ledger line as its owner sees it: how the amount is made, why it is what it is, and nothing of the operator's. */
+/**
+ * A ledger line as its owner sees it: how the amount was computed, why it is as it is, and nothing that belongs to the
+ * operator.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { showOwnLine, triesOf } from "../../../../src/console/owner/own-line.ts";
@@ -65,7 +68,7 @@ function memo(
   return memoOf({ hold, catalogVersion: "v1" }, { ...BILL, ...change }, { attempts: attempts as AttemptNote[] });
 }
 
-/** Tokens and calls above, at their prices, times 1.5. */
+/** The above tokens and calls at their prices, times 1.5. */
 const COMPUTED = 31_982_438n;
 
 function line(change: Partial<LedgerLine> = {}): LedgerLine {
@@ -88,7 +91,7 @@ function line(change: Partial<LedgerLine> = {}): LedgerLine {
 
 const whyOf = (change: Partial<LedgerLine>) => showOwnLine(line(change), TAG).charge?.why;
 
-test("each row is count times price, exactly, and their sum times the multiplier is what is computed", () => {
+test("each row is exactly count times price, and their sum times the multiplier is the computed amount", () => {
   const { charge, usd, change_usd: change } = showOwnLine(line(), TAG);
   assert.ok(charge);
   assert.deepEqual([usd, change], ["0.031982438", "-0.031982438"]);
@@ -117,7 +120,7 @@ function fifteenths(usd: string): bigint {
   return BigInt(whole + fraction.padEnd(15, "0"));
 }
 
-test("why an amount is what it is: as computed, the hold, the funds, a card without a quota, or only the line knows", () => {
+test("the reason of an amount: as computed, limited by the hold or the funds, a card without a quota, or unknown", () => {
   assert.equal(whyOf({}), "exact");
   const estimated = memo({ metered: { ...METERED, counted: "estimate" }, ended: "client_gone" }, nanoUsd(1_000_000n));
   assert.equal(whyOf({ memo: estimated, amount: nanoUsd(1_000_000n) }), "hold");
@@ -126,7 +129,7 @@ test("why an amount is what it is: as computed, the hold, the funds, a card with
   assert.equal(whyOf({ amount: nanoUsd(COMPUTED + 1n) }), "line");
 });
 
-test("a card that pays changes no balance; payments do, either way", () => {
+test("a charge to a card does not change the balance; payments change it in either direction", () => {
   const paid = showOwnLine(line({ debit: "ent_abc" }), TAG);
   assert.deepEqual([paid.paid_by, paid.change_usd], ["ent_abc", "0.00"]);
   const change = (kind: LedgerLine["kind"], debit: string, credit: string) =>
@@ -136,7 +139,7 @@ test("a card that pays changes no balance; payments do, either way", () => {
   assert.equal(change("opening", "opening", `acct_${TAG}`).change_usd, "0.00");
 });
 
-test("nothing of the operator's is in it, of a line of any kind, or of its tries", () => {
+test("no kind of line, nor its attempts, shows anything that belongs to the operator", () => {
   for (const kind of ["usage", "topup", "adjust", "card", "opening", "unreadable"] as const) {
     for (const text of [memo(), "secret note", "", "{", JSON.stringify({ cost: "123456789", secret: 1 })]) {
       const shown = JSON.stringify(showOwnLine(line({ kind, memo: text }), TAG));
@@ -152,6 +155,6 @@ test("nothing of the operator's is in it, of a line of any kind, or of its tries
   ]);
 });
 
-test("a memo without its figures makes no charge up", () => {
+test("a memo without figures leads to no invented explanation", () => {
   for (const text of ["", "{", "{}", '{"input": 1}']) assert.equal(showOwnLine(line({ memo: text }), TAG).charge, null);
 });

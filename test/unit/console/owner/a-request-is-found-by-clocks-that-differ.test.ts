@@ -1,4 +1,7 @@
-/** An id has the time of the process that has issued it, a ledger line that of the store, whose clock may be behind. */
+/**
+ * A request id has the time of the process that issued it, and a ledger line that of the store, whose clock may be
+ * behind.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ownLineRoutes } from "../../../../src/console/owner/lines.ts";
@@ -10,7 +13,10 @@ import { systemClock } from "../../../../src/values/time.ts";
 const MINUTE_MS = 60_000;
 const ISSUED_MS = 1_800_000_000_000;
 
-/** What an owner is told of a request whose line is by so many minutes from the time in its id, among lines of before and after. */
+/**
+ * What an owner finds for a request whose line is off by this many minutes from the time in its id, among lines before
+ * and after.
+ */
 async function outcomeOf(minutes: number): Promise<string> {
   const id = newRequestId(ISSUED_MS, (bytes) => Buffer.alloc(bytes, 7));
   const line = (seq: number, atMs: number, reference: string): LedgerLine => ({
@@ -32,6 +38,6 @@ async function outcomeOf(minutes: number): Promise<string> {
   return body.outcome;
 }
 
-test("a line is found that is dated before its request, as by a clock that is minutes behind", async () => {
+test("a line dated before its request is found, as if a clock is minutes behind", async () => {
   for (const minutes of [-9, -1, 0, 1, 60]) assert.equal(await outcomeOf(minutes), "charged", `${minutes} minutes`);
 });

@@ -1,4 +1,4 @@
-/** The ledger in the console of owners: the lines of a span of days, a page at a time, and the line of one request. */
+/** The ledger in the console of owners: the lines of a range of days, page by page, and the line of one request. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test, { type TestContext } from "node:test";
@@ -14,7 +14,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const NOON_MS = Date.UTC(2026, 7, 2, 12);
 
-/** An owner whose ledger is written at the times that a test says. */
+/** An owner whose ledger lines are written at the times that a test gives. */
 async function withOwner(t: TestContext) {
   let msPerRead = 0;
   const owners = await startOwners(t, {}, (store) => holding(store, "readLedger", () => clock.advance(msPerRead)));
@@ -34,7 +34,7 @@ async function withOwner(t: TestContext) {
     await store.settle(settleAsk({ tag, requestId, groups: [] }, permit, { amount: 1n }));
   };
   const browser = owners.browser();
-  /** Signs in, once all is written. */
+  /** Signs in, after all lines are written. */
   const enter = async () => {
     assert.equal((await browser.post("/sign-in/link", { token: await owners.link(tag) })).status, 200);
   };
@@ -49,7 +49,7 @@ async function withOwner(t: TestContext) {
   return { store, tag, clock, browser, pay, charge, enter, lines, slowReads };
 }
 
-test("a span has the lines of its first and of its last day, whole, and no others", async (t) => {
+test("a range has all lines of its first and last day, and no others", async (t) => {
   const { pay, enter, lines, browser } = await withOwner(t);
   const midnight = Date.UTC(2026, 7, 2);
   for (const atMs of [midnight - 1, midnight, midnight + DAY_MS - 1, midnight + DAY_MS]) await pay(atMs);
@@ -64,7 +64,7 @@ test("a span has the lines of its first and of its last day, whole, and no other
   assert.deepEqual([refused.status, refused.code], [400, "malformed"]);
 });
 
-test("pages go on below each other to the first line, and a full last one says that it is the last", async (t) => {
+test("pages continue down to the first line, and a full last page says that it is the last", async (t) => {
   const { pay, enter, lines } = await withOwner(t);
   await pay(NOON_MS, 5);
   await enter();
@@ -78,7 +78,7 @@ test("pages go on below each other to the first line, and a full last one says t
   assert.deepEqual(await some("limit=5"), [[5, 4, 3, 2, 1], null]);
 });
 
-test("where the beginning is archived, what is left is shown once, and nothing below it", async (t) => {
+test("if the beginning is archived, the opening balance is shown once, with nothing below it", async (t) => {
   const { pay, enter, lines, store, tag, clock } = await withOwner(t);
   await pay(NOON_MS, 5);
   clock.nowMs = NOON_MS + 5 * DAY_MS;
@@ -91,7 +91,7 @@ test("where the beginning is archived, what is left is shown once, and nothing b
   assert.deepEqual((await lines("until=2026-08-06")).seqs, [5, 4, 3]);
 });
 
-test("a long search ends after about a second, says how far it came, and goes on from there", async (t) => {
+test("a long search ends after about a second, says how far it got, and can be continued", async (t) => {
   const { pay, charge, enter, lines, slowReads } = await withOwner(t);
   const id = newRequestId(NOON_MS, randomBytes);
   await pay(NOON_MS);
@@ -104,7 +104,7 @@ test("a long search ends after about a second, says how far it came, and goes on
   assert.deepEqual(await lines(`limit=200&before=${first.next}&since=2026-08-03`), { seqs: [], next: null, to: null });
 });
 
-test("a request is found though the store's clock goes after that of the gateway that took it", async (t) => {
+test("a request is found if the store's clock is behind that of the gateway that served it", async (t) => {
   const { pay, charge, enter, browser } = await withOwner(t);
   const id = newRequestId(NOON_MS, randomBytes);
   await pay(NOON_MS - 9 * MINUTE_MS);
@@ -115,7 +115,7 @@ test("a request is found though the store's clock goes after that of the gateway
   assert.deepEqual([json.outcome, json.line?.seq], ["charged", 2]);
 });
 
-test("a request that was charged two days late is found behind all that came meanwhile, in several answers", async (t) => {
+test("a request that was charged two days late is found after all lines in between, over several answers", async (t) => {
   const { pay, charge, enter, browser, slowReads } = await withOwner(t);
   const [id, never] = [newRequestId(NOON_MS, randomBytes), newRequestId(NOON_MS, randomBytes)];
   await pay(NOON_MS + HOUR_MS, 350);

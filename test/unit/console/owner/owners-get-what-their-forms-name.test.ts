@@ -1,4 +1,7 @@
-/** What a route gives beyond the form of its answer stays here, and refusals say what somebody without a command line can do. */
+/**
+ * What a route returns beyond the form of its answer is removed, and refusals propose a remedy that needs no command
+ * line.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { list, object, orNull, text } from "../../../../src/console/answers/shape.ts";
@@ -15,19 +18,19 @@ function routeWith(handle: () => Promise<object>): ConsoleRoute {
   return forOwners(route({ ...spec, handle: async () => ({ status: 200, body: (await handle()) as never }) }));
 }
 
-test("members that the form does not name are cut, however deep", async () => {
+test("members that the form does not have are removed, at any depth", async () => {
   const more = { shown: "yes", cost_usd: "1.00" };
   const made = routeWith(async () => ({ ...more, inner: more, items: [more, more] }));
   const { body } = await made.handle(INPUT);
   assert.deepEqual(body, { shown: "yes", inner: { shown: "yes" }, items: [{ shown: "yes" }, { shown: "yes" }] });
 });
 
-test("null and empty stay", async () => {
+test("null and empty values are kept", async () => {
   const made = routeWith(async () => ({ shown: "", inner: null, items: [] }));
   assert.deepEqual((await made.handle(INPUT)).body, { shown: "", inner: null, items: [] });
 });
 
-test("a refusal keeps its code and words, and its remedy names no command", async () => {
+test("a refusal keeps its code and message, and its remedy names no command", async () => {
   const made = routeWith(async () => {
     throw noSuchKey("key_000000000000000000");
   });
@@ -40,7 +43,7 @@ test("a refusal keeps its code and words, and its remedy names no command", asyn
   });
 });
 
-test("a defect stays a defect", async () => {
+test("a defect is passed on as a defect", async () => {
   const made = routeWith(async () => {
     throw new TypeError("a defect");
   });

@@ -1,4 +1,4 @@
-/** However much an account's sessions ask for at once, the process goes through its ledger for one of them at a time. */
+/** However many reads an account's sessions request at once, the process reads its ledger for one of them at a time. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { holding } from "../test-store.ts";
 
 const BEYOND = 8;
 
-test("reads of an account have their turn at each route, and hold up neither its others nor other accounts", async (t) => {
+test("reads of one account run one after the other at each route, and delay neither its other routes nor other accounts", async (t) => {
   const held = Promise.withResolvers<void>();
   let underWay = 0;
   let most = 0;

@@ -1,4 +1,4 @@
-/** The Chinese words for refusals are of codes that the gateway has, and of each that owners meet most. */
+/** The Chinese texts of refusals belong to codes that the gateway has, and cover those that owners meet most. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import test from "node:test";
@@ -6,7 +6,7 @@ import { refusals as english } from "../../../../src/console/pages/texts/en/refu
 import { refusals } from "../../../../src/console/pages/texts/zh/refusals.ts";
 
 const SOURCES = globSync("src/console/**/*.ts").filter((file) => !file.includes("/pages/"));
-/** `suggest.ts` makes these of the word for what is unknown. */
+/** `suggest.ts` builds these from the word for the unknown thing. */
 const MADE = ["unknown_plan", "unknown_group", "unknown_card"];
 const CODES = new Set([
   ...MADE,
@@ -21,7 +21,7 @@ test("each code is one of the gateway's", () => {
   assert.deepEqual(english, {});
 });
 
-test("each refusal of the routes that owners write by has words", () => {
+test("each refusal of the routes with which owners write has a text", () => {
   const met = SOURCES.filter((file) => /routes\/(?:keys|limits|codes)\.ts$/.test(file)).flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(/new AdminRefusal\(\s*\d+,\s*"([a-z_]+)"/g)].map(([, code = ""]) => code),
   );

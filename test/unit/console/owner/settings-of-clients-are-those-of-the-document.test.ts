@@ -1,11 +1,11 @@
-/** The settings that the page of a new key shows are those of docs/clients.md, filled in. */
+/** The settings on the page of a new key are those of docs/clients.md, filled in. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { clientSettings } from "../../../../src/console/pages/owner/keys/clients.ts";
 
 const DOCUMENT = readFileSync(new URL("../../../../docs/clients.md", import.meta.url), "utf8");
-/** What the pages show beside it: how the key gets into the environment, where the key comes from in a program, curl. */
+/** What the pages show in addition: how the key gets into the environment, how a program reads it, curl. */
 const OWN = /^(?:export TOLLGATE_KEY=|const apiKey = |key = os\.environ|curl | {2}-[Hd] )/;
 
 const bare = (line: string) =>
@@ -14,7 +14,7 @@ const bare = (line: string) =>
     .replace(/#.*$/, "")
     .trim();
 
-test("each line stands in the document", () => {
+test("each line is in the document", () => {
   const documented = new Set(DOCUMENT.split("\n").map(bare));
   const settings = clientSettings({ address: "https://your.host", key: "sk-…", model: "big-1" });
   const lines = settings.flatMap(({ files }) => files.flatMap(({ text }) => text.split("\n")));
@@ -23,7 +23,7 @@ test("each line stands in the document", () => {
   assert.ok(lines.length > 30, `${lines.length} lines`);
 });
 
-test("each client that the document has settings for is among them", () => {
+test("every client with settings in the document is included", () => {
   const shown = new Set(clientSettings({ address: "a", key: "k", model: "m" }).map(({ name }) => name));
   const headings = [...DOCUMENT.matchAll(/^## (.*)\n[\s\S]*?(?=^## |$(?![\s\S]))/gm)];
   const withSettings = headings.filter(([text]) => text.includes("your.host") && text.includes("```"));
@@ -34,7 +34,7 @@ test("each client that the document has settings for is among them", () => {
   assert.ok(shown.has("OpenAI SDK") && shown.has("Anthropic SDK"));
 });
 
-test("the key and the model are in the settings of each client", () => {
+test("the settings of each client contain the key and the model", () => {
   for (const { name, files } of clientSettings({ address: "https://a.example", key: "sk-canary", model: "model-7" })) {
     const text = files.map((file) => file.text).join("\n");
     assert.ok(text.includes("sk-canary") && text.includes("https://a.example"), name);

@@ -1,4 +1,4 @@
-/** What a browser loads for a set of the console's pages is small: all of its files, and the words of both languages. */
+/** A browser loads little for a set of the console's pages: all of its files, and the texts of both languages. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { pageFiles } from "../../../../src/console/page-files.ts";
@@ -6,7 +6,7 @@ import { pageFiles } from "../../../../src/console/page-files.ts";
 const BYTES_MAX = 150 * 1024;
 const SETS = ["owner", "operator"] as const;
 
-/** Bytes as they are sent, of all files but those that only the other set has. */
+/** Bytes sent for all files except those that only the other set has. */
 function bytesOf(set: (typeof SETS)[number]): number {
   const others = SETS.filter((one) => one !== set);
   const own = [...pageFiles().files].filter(([path]) => !others.some((other) => path.startsWith(`${other}/`)));
@@ -22,7 +22,7 @@ for (const set of SETS) {
   });
 }
 
-test("no file alone is above a fifth of that", (t) => {
+test("no single file is above a fifth of that", (t) => {
   const sizes = [...pageFiles().files].map(([path, { gzipped }]) => [path, gzipped.length] as const);
   t.diagnostic(`${sizes.length} files, ${sizes.reduce((sum, [, size]) => sum + size, 0)} bytes compressed`);
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What the pages of owners and of operators tell a browser to refuse, and which files are served beside each set. */
+/** What the pages of owners and operators tell a browser to refuse, and which files are served with each set. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createSealing } from "../../../../src/request/sealing.ts";
@@ -6,7 +6,7 @@ import { Secret } from "../../../../src/values/secret.ts";
 import { startConsole } from "../running-console.ts";
 import { startOwners } from "../sign-in/owners.ts";
 
-/** Whole, since a directive that is left out or widened shows nowhere else. */
+/** Compared as a whole, because a missing or widened directive would not be noticed otherwise. */
 const POLICY = {
   "default-src": "'none'",
   "script-src": "'self'",
@@ -55,7 +55,7 @@ async function assertGuarded(get: Get, own: string, other: string): Promise<void
   );
 }
 
-test("the owners' pages load and run what is their gateway's, and nobody frames them", async (t) => {
+test("the owners' pages load and run only what their gateway serves, and cannot be framed", async (t) => {
   const owners = await startOwners(t);
   const get: Get = async (target) => {
     const asked = { method: "GET", target, headers: { host: "gate.example" }, body: new Uint8Array(0) };
@@ -65,7 +65,7 @@ test("the owners' pages load and run what is their gateway's, and nobody frames 
   await assertGuarded(get, "owner", "operator");
 });
 
-test("neither do the operators'", async (t) => {
+test("the same holds for the operators' pages", async (t) => {
   const sealer = createSealing([new Secret("a-sealing-key-for-tests-0123456789")]);
   const console = await startConsole(t, { pages: { sealer, sessionMs: 3_600_000 } });
   const get: Get = async (path) => {

@@ -1,4 +1,7 @@
-/** The store as an owner's routes have it, asked for another account by whatever leads there: no route compares anything here. */
+/**
+ * The store that an owner's routes use, asked for another account in every possible way: no route has to check this
+ * itself.
+ */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import test from "node:test";
@@ -10,7 +13,7 @@ import { openTestStore } from "../test-store.ts";
 const SESSION = { owner: "operator", id: "id", way: "link", endsAtMs: 0 } as const;
 const SITE = { origin: "https://gate.example", host: "gate.example" };
 
-/** What operators and requests ask, of any account. */
+/** What operators and requests use, for any account. */
 const NOT_FOR_OWNERS = [
   "admit",
   "changeAccount",

@@ -1,4 +1,7 @@
-/** The catalog and the groups of keys as an owner sees them: what the account can use now, and why not what it cannot. */
+/**
+ * The catalog and the groups of keys as an owner sees them: what the account can use now, and why it cannot use the
+ * rest.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import type { Store } from "../../../../src/store/contract.ts";
@@ -27,7 +30,7 @@ async function withOwner(t: TestContext) {
   const tag = await account("alice");
   const browser = open();
   assert.equal((await browser.post("/sign-in/link", { token: await link(tag) })).status, 200);
-  /** Of each group that serves the model, why it would be refused there. */
+  /** For each group that serves the model, the reason why it would be refused there. */
   const refusals = async (name: string) => {
     const { items } = (await browser.get("/models")).json;
     const found = items.find((model: { name: string }) => model.name === name);
@@ -53,7 +56,7 @@ async function withOwner(t: TestContext) {
   return { store, clock, tag, browser, refusals, keyGroup, pay, give };
 }
 
-test("money is enough once some of it is not held, and what costs nothing needs none", async (t) => {
+test("money suffices if some of it is not held, and a free model needs none", async (t) => {
   const { store, tag, refusals, pay } = await withOwner(t);
   await store.createKey(tag, { id: "key_alice", hash: admitAsk({ tag, requestId: ridOf(1) }).keyHash, group: "money" });
   assert.equal((await refusals("chat-1")).money, "insufficient_balance");
@@ -68,7 +71,7 @@ test("money is enough once some of it is not held, and what costs nothing needs 
   assert.equal((await refusals("chat-1")).money, null);
 });
 
-test("a card is enough from its beginning to its end, while its quota is neither spent nor held", async (t) => {
+test("a card suffices from its start to its end, unless its quota is spent or held", async (t) => {
   const { store, clock, tag, refusals, keyGroup, give } = await withOwner(t);
   await store.createKey(tag, { id: "key_alice", hash: admitAsk({ tag, requestId: ridOf(1) }).keyHash, group: "cards" });
   const now = async () => [(await refusals("chat-1")).cards, (await keyGroup("cards")).card_runs];
@@ -96,7 +99,7 @@ test("a card is enough from its beginning to its end, while its quota is neither
   assert.deepEqual(await now(), ["no_entitlement", false]);
 });
 
-test("where money pays when no card does, each of both is enough", async (t) => {
+test("if money pays when no card does, either of them suffices", async (t) => {
   const { refusals, pay, give } = await withOwner(t);
   assert.equal((await refusals("chat-1")).mixed, "insufficient_balance");
   await pay(1n);
@@ -108,7 +111,7 @@ test("where money pays when no card does, each of both is enough", async (t) => 
   assert.equal((await refusals("chat-1")).mixed, null, "a card that is used up leaves the money");
 });
 
-test("a group of cards names what its cards would open, and no other group does", async (t) => {
+test("a group of cards lists what its cards would open, and no other group does", async (t) => {
   const { keyGroup, give } = await withOwner(t);
   const models = async (name: string) => (await keyGroup(name)).models;
   assert.deepEqual(await models("money"), [
@@ -118,6 +121,6 @@ test("a group of cards names what its cards would open, and no other group does"
   assert.deepEqual(await models("mixed"), ["chat-1", "chat-alias"], "no card of its own opens more");
   assert.deepEqual([(await keyGroup("mixed")).falls_back, (await keyGroup("cards")).falls_back], [true, false]);
   await give("first", "cards");
-  // What a card opens it opens in other groups, too.
+  // The models that a card opens are open in other groups, too.
   assert.ok((await models("money")).includes("pro-only"));
 });

@@ -1,4 +1,4 @@
-/** Each write that owners have, of an account that is suspended or closed: refused before anything is looked at. */
+/** Every write that owners have, for a suspended or closed account: refused before anything else is checked. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ENDS_ACCESS } from "../../../../src/console/owner/access.ts";
@@ -10,7 +10,7 @@ const SESSION = { owner: "operator", id: "id", way: "link", endsAtMs: 0 } as con
 const SITE = { origin: "https://gate.example", host: "gate.example" };
 
 for (const status of ["suspended", "closed"] as const) {
-  test(`the owner of a ${status} account writes by no route but by those that let fewer in`, async () => {
+  test(`the owner of a ${status} account can write only by routes that reduce access`, async () => {
     const scope = new OwnScope();
     const parts = { settings: { support: {} }, catalog: () => ({ groups: new Map() }) };
     const writes = ownerRoutes(parts as unknown as Parameters<typeof ownerRoutes>[0], scope).filter((one) => one.write);

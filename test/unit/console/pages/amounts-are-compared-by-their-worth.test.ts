@@ -1,12 +1,13 @@
-/** Sums are in the order of their amounts, to the last nano-dollar, with however few digits each is written. */
+/** Amounts are sorted by value, to the last nano-dollar, with however few digits they are written. */
 import assert from "node:assert/strict";
 import test from "node:test";
 
-// By a name that the compiler does not follow: the pages are checked by their own configuration, which knows browsers.
+// A computed path that the compiler does not follow: the pages are checked with a configuration of their own, for
+// browsers.
 const page: string = new URL("../../../../src/console/pages/owner/usage/spans.ts", import.meta.url).href;
 const { nanoOf } = (await import(page)) as { nanoOf(usd: string): bigint };
 
-test("amounts as whole numbers of billionths", () => {
+test("amounts are read as whole numbers of billionths", () => {
   const ascending = [
     "0.00",
     "0.000000001",

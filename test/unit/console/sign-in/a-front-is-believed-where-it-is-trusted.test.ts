@@ -1,11 +1,11 @@
-/** The name that a front gives: believed from a trusted front only, and for as long as the front gives it. */
+/** The account name that a front sends: accepted only from a trusted front, and for as long as the front sends it. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HOST, startOwners } from "./owners.ts";
 
 const trustedHeader = "x-forwarded-user";
 
-test("a front names an account, which is in for as long as it is named", async (t) => {
+test("a front signs in the account that it names, for as long as it names it", async (t) => {
   const owners = await startOwners(t, { trustedHeader });
   for (const name of ["alice", "bob"]) await owners.account(name);
   const browser = owners.browser({ throughFront: true, headers: { [trustedHeader]: "alice" } });
@@ -21,7 +21,7 @@ test("a front names an account, which is in for as long as it is named", async (
   assert.equal((await browser.get("/session")).code, "signed_out", "around the front");
 });
 
-test("nobody else is believed, nor a front that names nobody there is, or two", async (t) => {
+test("no other peer is accepted, nor a front that names an unknown account or two accounts", async (t) => {
   const owners = await startOwners(t, { trustedHeader });
   for (const name of ["alice", "bob"]) await owners.account(name);
   const wrong: readonly [where: Parameters<typeof owners.browser>[0], named: string][] = [
@@ -46,11 +46,11 @@ test("nobody else is believed, nor a front that names nobody there is, or two", 
   assert.equal((await browser.post("/sign-in/front")).code, "front_names_nobody");
 });
 
-test("a front is believed under the name of public_url only, whatever its port", async (t) => {
+test("a front is accepted only under the host of public_url, whatever its port", async (t) => {
   const owners = await startOwners(t, { trustedHeader });
   await owners.account("alice");
   const front = { throughFront: true, headers: { [trustedHeader]: "alice" } };
-  // A page of this name, which now leads here: to its browser the two are one origin.
+  // A page served earlier under this name, which now leads to the gateway: the browser sees one origin.
   const rebound = owners.browser({ ...front, host: "evil.example", origin: "http://evil.example" });
   assert.equal((await rebound.get("/sign-in/ways")).json.front, null);
   assert.equal((await rebound.post("/sign-in/front")).code, "front_names_nobody");

@@ -1,4 +1,7 @@
-/** Sign-in links against whoever has none: wrong, used, over, of another account; and who may send requests of a session. */
+/**
+ * Sign-in links against attackers without one: wrong, used, expired, of another account; and who may send requests of a
+ * session.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -11,14 +14,14 @@ async function enter(owners: Owners, name: string) {
   return browser;
 }
 
-test("of those who open a link at once one is in", async (t) => {
+test("of several browsers that open a link at once, one is signed in", async (t) => {
   const owners = await startOwners(t);
   const token = await owners.link(await owners.account("alice"));
   const all = await Promise.all(Array.from({ length: 8 }, () => owners.browser().post("/sign-in/link", { token })));
   assert.deepEqual(all.map(({ status }) => status).sort(), [200, 401, 401, 401, 401, 401, 401, 401]);
 });
 
-test("a link that is wrong, over or another account's opens nothing", async (t) => {
+test("a link that is wrong, expired or of another account opens nothing", async (t) => {
   const owners = await startOwners(t);
   const [alice, bob] = [await owners.account("alice"), await owners.account("bob")];
   const token = await owners.link(alice);
@@ -38,7 +41,7 @@ test("a link that is wrong, over or another account's opens nothing", async (t) 
   assert.equal((await owners.browser().post("/sign-in/link", { token })).code, "link_is_over");
 });
 
-test("what the store has of a link and of a session opens nothing", async (t) => {
+test("what the store has of a link and of a session grants no access", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
   const [, secret = assert.fail()] = (await owners.link(tag)).split(".");
@@ -53,7 +56,7 @@ test("what the store has of a link and of a session opens nothing", async (t) =>
   for (const one of [secret, carried.secret, cookie]) assert.ok(!all.includes(one));
 });
 
-test("no answer to who is in, or is not, is kept by anything on its way", async (t) => {
+test("answers about the session are never cached on the way", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   for (const browser of [alice, owners.browser()]) {
@@ -64,7 +67,7 @@ test("no answer to who is in, or is not, is kept by anything on its way", async 
   }
 });
 
-test("a challenge that was answered is no link", async (t) => {
+test("a passkey challenge that was answered is no link", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
   const secret = "A".repeat(32);
@@ -74,7 +77,7 @@ test("a challenge that was answered is no link", async (t) => {
   assert.equal((await owners.browser().post("/sign-in/link", { token: `${tag}.${secret}` })).code, "link_is_over");
 });
 
-test("a session is over with its time and its sign-out, and a cookie that was changed is worth nothing", async (t) => {
+test("a session ends with its time and its sign-out, and a changed cookie is worthless", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const kept = new Map(alice.cookies);
@@ -99,7 +102,7 @@ const FOREIGN = [
   ["a page of no origin", { origin: "null" }],
 ] as const;
 
-test("a page of another site does nothing with an owner's session, and signs nobody in", async (t) => {
+test("a page of another site can neither use an owner's session nor sign anyone in", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const link = await owners.link((await owners.store.findAccount("alice"))?.tag ?? assert.fail());
@@ -117,7 +120,7 @@ test("a page of another site does nothing with an owner's session, and signs nob
   assert.equal((await owners.browser().post("/sign-in/link", { token: link })).status, 200);
 });
 
-test("a page asked by a method that it has not, and what is nowhere, is 404 whoever asks", async (t) => {
+test("a page requested with a wrong method, and an unknown path, are 404 for everyone", async (t) => {
   const owners = await startOwners(t);
   const stranger = { "x-tollgate-console": "", "sec-fetch-site": "none" };
   for (const [method, path] of [
@@ -132,7 +135,7 @@ test("a page asked by a method that it has not, and what is nowhere, is 404 whoe
   }
 });
 
-test("the owner of a suspended account looks, ends sessions and changes nothing else", async (t) => {
+test("the owner of a suspended account can read, end sessions and change nothing else", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   await enter(owners, "alice");
@@ -152,7 +155,7 @@ test("the owner of a suspended account looks, ends sessions and changes nothing 
   );
 });
 
-test("who does not say what program it is has none", async (t) => {
+test("a session of a client that sends no user agent has none", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const { json } = await alice.get("/access");
@@ -162,7 +165,7 @@ test("who does not say what program it is has none", async (t) => {
   );
 });
 
-test("of what a browser calls itself no more is kept than a list can show", async (t) => {
+test("a user agent is cut to what a list can show", async (t) => {
   const owners = await startOwners(t);
   const browser = owners.browser({ headers: { "user-agent": "Browser ".repeat(100) } });
   await browser.post("/sign-in/link", { token: await owners.link(await owners.account("alice")) });
@@ -170,7 +173,7 @@ test("of what a browser calls itself no more is kept than a list can show", asyn
   assert.equal(json.sessions[0].agent, "Browser ".repeat(25));
 });
 
-test("each sign-in, failure and sign-out has its line, and no line has a secret", async (t) => {
+test("each sign-in, failure and sign-out has an audit line, and no line has a secret", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
   const token = await owners.link(tag);

@@ -1,4 +1,4 @@
-/** Passkeys against whoever has none: forged, replayed, expired, of another site, of another account, copied. */
+/** Passkeys against attackers: forged, replayed, expired, of another site, of another account, copied. */
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
@@ -38,7 +38,7 @@ async function signIn(browser: Browser, key: Authenticator, lies: Lies = {}) {
   return browser.post("/sign-in/passkey", { sealed, credential: key.get(options, lies) });
 }
 
-test("a passkey lets its owner in, and says when it did", async (t) => {
+test("a passkey signs in its owner, and shows when it did", async (t) => {
   const owners = await startOwners(t);
   const key = new Authenticator(ORIGIN);
   const alice = await enter(owners, "alice");
@@ -75,7 +75,7 @@ const LIES: readonly (readonly [what: string, lies: Lies])[] = [
   ["without its owner at the device", { isVerified: false }],
 ];
 
-test("an answer that lies lets nobody in and adds nothing", async (t) => {
+test("a false answer signs nobody in and adds nothing", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -99,7 +99,7 @@ test("an answer that lies lets nobody in and adds nothing", async (t) => {
   assert.equal((await signIn(owners.browser(), key)).status, 200);
 });
 
-test("a passkey opens no other account", async (t) => {
+test("a passkey signs in to no other account", async (t) => {
   const owners = await startOwners(t);
   const [alice, bob] = [await enter(owners, "alice"), await enter(owners, "bob")];
   const [key, other] = [new Authenticator(ORIGIN), new Authenticator(ORIGIN)];
@@ -108,7 +108,7 @@ test("a passkey opens no other account", async (t) => {
   const browser = owners.browser();
   assert.equal((await signIn(browser, key, { userHandle: other.userHandle })).code, "passkey_refused");
   assert.deepEqual([...browser.cookies], []);
-  // What belongs to the other account is not there.
+  // Records of the other account are not found.
   const [{ id }] = (await bob.get("/access")).json.passkeys;
   const sessions = (await bob.get("/access")).json.sessions;
   assert.equal((await alice.ask("PUT", `/passkeys/${id}/name`, { name: "mine" })).status, 404);
@@ -118,7 +118,7 @@ test("a passkey opens no other account", async (t) => {
   assert.equal((await signIn(owners.browser(), other)).status, 200);
 });
 
-test("an answer counts once, whoever sends it again", async (t) => {
+test("an answer counts once, also if another browser sends it again", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -134,7 +134,7 @@ test("an answer counts once, whoever sends it again", async (t) => {
   assert.equal((await browser.post("/sign-in/passkey", body)).code, "passkey_refused");
 });
 
-test("a question is over after five minutes, and is its own purpose's and session's", async (t) => {
+test("a challenge expires after five minutes, and is bound to its purpose and its session", async (t) => {
   const owners = await startOwners(t);
   const [alice, bob] = [await enter(owners, "alice"), await enter(owners, "bob")];
   const key = new Authenticator(ORIGIN);
@@ -157,7 +157,7 @@ test("a question is over after five minutes, and is its own purpose's and sessio
   assert.equal((await browser.post("/sign-in/passkey", changed)).code, "passkey_refused");
 });
 
-test("a copy of a passkey is found by its counter", async (t) => {
+test("a copy of a passkey is recognized by its counter", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -169,7 +169,7 @@ test("a copy of a passkey is found by its counter", async (t) => {
   assert.equal((await signIn(owners.browser(), key, { counter: 7 })).status, 200);
 });
 
-test("what was removed lets nobody in, also when it is removed amid a sign-in", async (t) => {
+test("a removed passkey signs nobody in, also if it is removed during the sign-in", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -188,7 +188,7 @@ test("what was removed lets nobody in, also when it is removed amid a sign-in", 
   assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused");
 });
 
-test("whoever is signed out amid it adds no passkey, and comes in by none that is removed", async (t) => {
+test("an account that is signed out meanwhile gets no new passkey, and a removed passkey starts no session", async (t) => {
   let amid: (record: NewSignIn) => Promise<unknown> = async () => {};
   const owners = await startOwners(t, {}, (real) =>
     overlay(real, {
@@ -219,7 +219,7 @@ test("whoever is signed out amid it adds no passkey, and comes in by none that i
   assert.equal((await signIn(owners.browser(), another)).code, "passkey_refused");
 });
 
-test("under a bare address there are no passkeys", async (t) => {
+test("under an IP address there are no passkeys", async (t) => {
   const owners = await startOwners(t, { publicUrl: undefined });
   const browser = owners.browser({ host: "192.0.2.9:8787", origin: "http://192.0.2.9:8787" });
   assert.equal((await browser.post("/sign-in/passkey/options")).code, "passkey_needs_name");
@@ -228,7 +228,7 @@ test("under a bare address there are no passkeys", async (t) => {
   assert.equal((await browser.post("/passkeys/options")).code, "passkey_needs_name");
 });
 
-test("a passkey that is known is not added over itself: what is known of it stays", async (t) => {
+test("a known passkey cannot be added again, and its counter is kept", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -242,7 +242,7 @@ test("a passkey that is known is not added over itself: what is known of it stay
   assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused", "its counter is not forgotten");
 });
 
-test("an account has 32 passkeys at the most", async (t) => {
+test("an account has at most 32 passkeys", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   for (let n = 0; n < 32; n++) {
@@ -252,7 +252,7 @@ test("an account has 32 passkeys at the most", async (t) => {
   assert.equal((await add(alice, new Authenticator(ORIGIN))).code, "too_many_passkeys");
 });
 
-test("a question to add by is one session's, and adds once, also when what it added was removed", async (t) => {
+test("a challenge for adding is bound to one session and adds once, also if the added passkey was removed", async (t) => {
   const owners = await startOwners(t);
   const [alice, other] = [await enter(owners, "alice"), await enter(owners, "alice")];
   const key = new Authenticator(ORIGIN);
@@ -266,7 +266,7 @@ test("a question to add by is one session's, and adds once, also when what it ad
   assert.deepEqual((await alice.get("/access")).json.passkeys, []);
 });
 
-test("of those who sign at the same time with the same count one is let in, and the count does not go back", async (t) => {
+test("of parallel sign-ins with the same counter one succeeds, and the counter never decreases", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -277,7 +277,7 @@ test("of those who sign at the same time with the same count one is let in, and 
   assert.deepEqual(same.map(({ status }) => status).toSorted(), [200, 401, 401, 401]);
   await at([60, 20]);
   assert.equal((await signIn(owners.browser(), key, { counter: 21 })).code, "passkey_refused");
-  // Another name takes nothing of it back.
+  // Renaming does not reset it.
   const { passkeys } = (await alice.get("/access")).json;
   const renamed = [1, 2, 3].map((n) => alice.ask("PUT", `/passkeys/${passkeys[0].id}/name`, { name: `Key ${n}` }));
   const [used] = await Promise.all([signIn(owners.browser(), key, { counter: 70 }), ...renamed]);
@@ -285,7 +285,7 @@ test("of those who sign at the same time with the same count one is let in, and 
   assert.equal((await signIn(owners.browser(), key, { counter: 70 })).code, "passkey_refused");
 });
 
-test("a count that rises while its passkey is renamed stays risen", async (t) => {
+test("a counter that rises while its passkey is renamed is not reset", async (t) => {
   let meanwhile: () => Promise<unknown> = () => Promise.resolve();
   const owners = await startOwners(t, {}, (store) =>
     holding(store, "findSignIn", (_tag, kind) => (kind === "passkey" ? meanwhile() : Promise.resolve())),
@@ -303,7 +303,7 @@ test("a count that rises while its passkey is renamed stays risen", async (t) =>
   assert.equal((await signIn(owners.browser(), key, { counter: 70 })).code, "passkey_refused");
 });
 
-test("many who count nothing sign in at the same time", async (t) => {
+test("several sign-ins with a passkey without a counter succeed in parallel", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   const key = new Authenticator(ORIGIN);
@@ -315,7 +315,7 @@ test("many who count nothing sign in at the same time", async (t) => {
   );
 });
 
-test("what a browser says beside what was signed breaks nothing", async (t) => {
+test("unsigned members of a browser's answer break nothing", async (t) => {
   const owners = await startOwners(t);
   const alice = await enter(owners, "alice");
   for (const transports of ["internal", { length: 5 }, 7, null, [7, "usb", {}]]) {
@@ -328,7 +328,7 @@ test("what a browser says beside what was signed breaks nothing", async (t) => {
   }
 });
 
-test("what an authenticator says of its make is not read: its certificates have the gateway ask nobody", async (t) => {
+test("an attestation is not evaluated, and its certificates make the gateway send no request", async (t) => {
   const asked: (string | undefined)[] = [];
   const inside = createServer((request, response) => {
     asked.push(request.url);
@@ -343,7 +343,7 @@ test("what an authenticator says of its make is not read: its certificates have 
   const key = new Authenticator(ORIGIN);
   const added = await add(alice, key, { attest: (attested) => androidKey(attested, revocations) });
   assert.deepEqual(asked, []);
-  // Some say it unasked, and are as good as others.
+  // Some authenticators send one unrequested, and are accepted like others.
   assert.equal(added.status, 201, JSON.stringify(added.json));
   assert.equal((await signIn(owners.browser(), key)).status, 200);
 });

@@ -1,4 +1,7 @@
-/** OpenID Connect with a real provider: whom it names is in; a callback that was forged, replayed, another's or late is not. */
+/**
+ * OpenID Connect with a real provider: the account that it names is signed in; a callback that is forged, replayed, of
+ * another browser or late is not accepted.
+ */
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { nameIn } from "../../../../src/console/sign-in/claims.ts";
@@ -28,7 +31,10 @@ async function start(t: TestContext, change: Partial<OidcSettings> = {}, inToken
   return { oidc, owners: await startOwners(t, { oidc: settings }) };
 }
 
-/** Goes to the provider and comes back as far as its last redirect. @returns the path and query that the browser is sent to. */
+/**
+ * Visits the provider up to its last redirect.
+ * @returns the path and query to which the browser is sent.
+ */
 async function visit(browser: Browser): Promise<string> {
   const begun = await browser.post("/sign-in/oidc");
   assert.equal(begun.status, 200, JSON.stringify(begun.json));
@@ -46,7 +52,7 @@ async function visit(browser: Browser): Promise<string> {
   return url.pathname + url.search;
 }
 
-/** Where the gateway sends a browser that comes back. It is a link from another site. */
+/** Where the gateway sends the browser after the callback, which is a link from another site. */
 async function comeBack(browser: Browser, path: string): Promise<string | undefined> {
   const answer = await browser.ask("GET", path, undefined, {
     "sec-fetch-site": "cross-site",
@@ -75,14 +81,14 @@ for (const inToken of [true, false]) {
   });
 }
 
-test("a callback that was forged, is another browser's, was used or is late lets nobody in", async (t) => {
+test("a callback that is forged, of another browser, used or late signs nobody in", async (t) => {
   const { owners, oidc } = await start(t);
   await owners.account("alice");
   const browser = owners.browser();
   const path = await visit(browser);
   const over = "/console/sign-in?refused=oidc_over";
   const refused = "/console/sign-in?refused=oidc_refused";
-  // An attacker's own answer in a victim's browser signs the victim in to nothing.
+  // An attacker's own callback in a victim's browser must not sign the victim in to the attacker's account.
   assert.equal(await comeBack(owners.browser(), path), over);
   const victim = owners.browser();
   await visit(victim);
@@ -122,7 +128,7 @@ test("a callback that was forged, is another browser's, was used or is late lets
   }
 });
 
-test("a visit lets in once, though its provider takes a code again", async (t) => {
+test("a visit signs in once, even if the provider accepts a code again", async (t) => {
   const { owners, oidc } = await start(t);
   oidc.repeats = true;
   await owners.account("alice");
@@ -131,37 +137,37 @@ test("a visit lets in once, though its provider takes a code again", async (t) =
   const copy = owners.browser();
   for (const [cookie, sealed] of browser.cookies) copy.cookies.set(cookie, sealed);
   assert.equal(await comeBack(browser, path), "/console/");
-  // As long as a visit lasts, it is remembered.
+  // It is remembered for as long as a visit lasts.
   await owners.clock.advance(400_000);
   assert.equal(await comeBack(copy, path), "/console/sign-in?refused=oidc_over");
   assert.equal(await copy.account(), undefined);
 });
 
-test("callbacks that other sites have a browser ask for hold nobody back", async (t) => {
+test("callbacks that other sites trigger in a browser block no sign-in", async (t) => {
   const { owners } = await start(t);
   await owners.account("alice");
   const browser = owners.browser();
   for (let n = 0; n < 70; n++) {
-    // As for an image: without the cookie of a visit.
+    // As in an image: without the cookie of a visit.
     assert.equal(await comeBack(browser, `${CALLBACK}?code=x&state=${n}`), "/console/sign-in?refused=oidc_over");
   }
   assert.deepEqual(owners.log, [], "a flood fills no audit");
   assert.equal(await signIn(browser), "/console/");
 });
 
-test("beyond the sign-ins that can be told apart an owner is told to wait, and no address is held back for it", async (t) => {
+test("if the record of used sign-ins is full, the owner has to wait, and no address is blocked for it", async (t) => {
   const { owners } = await start(t);
   const tag = await owners.account("alice");
   for (let n = 0; n < SPENT_MAX; n++)
     await owners.store.keepSignIn(tag, { kind: "spent", id: `${n}`, data: "{}", lastsMs: 300_000 });
-  // More often than an address may fail in a minute.
+  // More often than an address may fail per minute.
   for (let n = 0; n < 11; n++)
     assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=too_many_sign_ins");
   await owners.clock.advance(300_000);
   assert.equal(await signIn(owners.browser()), "/console/");
 });
 
-test("a name without an account is refused, or gets one where that is allowed", async (t) => {
+test("a name without an account is refused, or gets an account if that is configured", async (t) => {
   const { owners, oidc } = await start(t, { claim: "email" });
   assert.equal(await signIn(owners.browser()), "/console/sign-in?refused=oidc_no_account");
   assert.equal(await owners.store.findAccount("alice@example.com"), undefined);
@@ -193,7 +199,7 @@ test("a name without an account is refused, or gets one where that is allowed", 
   assert.deepEqual([owners.log.at(-1)?.cause, owners.log.at(-1)?.target], ["claim_missing", ""]);
 });
 
-test("an ID token that another key has signed lets nobody in", async (t) => {
+test("an ID token signed by another key signs nobody in", async (t) => {
   const { owners, oidc } = await start(t, {}, true);
   await owners.account("alice");
   oidc.forges = true;
@@ -204,7 +210,7 @@ test("an ID token that another key has signed lets nobody in", async (t) => {
   assert.equal(await signIn(browser), "/console/");
 });
 
-test("where the ID token has the claim, the userinfo is not asked", async (t) => {
+test("if the ID token has the claim, userinfo is not requested", async (t) => {
   const { owners, oidc } = await start(t, {}, true);
   for (const name of ["alice", "bob"]) await owners.account(name);
   oidc.userinfo = { preferred_username: "bob" };
@@ -213,7 +219,7 @@ test("where the ID token has the claim, the userinfo is not asked", async (t) =>
   assert.equal(await browser.account(), "alice");
 });
 
-test("what a visit must come back with is out of reach of scripts and of other sites' requests", async (t) => {
+test("the cookie of a visit is out of reach of scripts and of other sites' requests", async (t) => {
   const { owners } = await start(t);
   const { headers } = await owners.browser().post("/sign-in/oidc");
   assert.match(
@@ -222,13 +228,13 @@ test("what a visit must come back with is out of reach of scripts and of other s
   );
 });
 
-test("an account that is made after its plan has gone gets the default plan", async (t) => {
+test("an account created after its configured plan was removed gets the default plan", async (t) => {
   const { owners } = await start(t, { claim: "email", createAccounts: true, plan: "gone" });
   assert.equal(await signIn(owners.browser()), "/console/");
   assert.equal((await owners.store.findAccount("alice@example.com"))?.plan, "free");
 });
 
-test("a provider that is away is said to be, and asked again", async (t) => {
+test("an unreachable provider is reported, and the next sign-in tries again", async (t) => {
   const away = await startOidc();
   const { issuer } = away;
   await away.close();
@@ -241,7 +247,7 @@ test("a provider that is away is said to be, and asked again", async (t) => {
   );
 });
 
-test("a provider that has not said where to go is refused in words, and asked again", async (t) => {
+test("incomplete metadata of a provider is refused with the reason, and requested again", async (t) => {
   const { owners, oidc } = await start(t);
   await owners.account("alice");
   oidc.isHalf = true;
@@ -252,7 +258,7 @@ test("a provider that has not said where to go is refused in words, and asked ag
   assert.equal(await signIn(owners.browser()), "/console/");
 });
 
-test("whatever a browser comes back with, the provider is not asked anew what it says of itself", async (t) => {
+test("no callback makes the gateway request the provider's metadata again, unless the provider's own answer is invalid", async (t) => {
   const { owners, oidc } = await start(t);
   await owners.account("alice");
   const refused = "/console/sign-in?refused=oidc_refused";
@@ -278,7 +284,7 @@ test("whatever a browser comes back with, the provider is not asked anew what it
 });
 
 for (const path of ["/.well-known/openid-configuration", "/token", "/jwks", "/me"]) {
-  test(`of what a provider says at ${path} no more is read than there can be to it`, async (t) => {
+  test(`of a provider's answer at ${path} no more is read than a limit`, async (t) => {
     const { owners, oidc } = await start(t);
     await owners.account("alice");
     oidc.pads = path;
@@ -293,7 +299,7 @@ for (const path of ["/.well-known/openid-configuration", "/token", "/jwks", "/me
   });
 }
 
-test("a claim is a name to the letter, or none", () => {
+test("a claim is a name exactly as it is, or none", () => {
   const claims = (value: unknown) => nameIn({ name: value }, "name");
   assert.deepEqual(claims("alice"), { name: "alice" });
   assert.deepEqual(claims("team-7@example.com"), { name: "team-7@example.com" });

@@ -1,4 +1,4 @@
-/** Who guesses is stopped for a while, by address; a session asks so often and not more. */
+/** Guessing is blocked for a while, by address; a session may send a limited number of requests. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -9,12 +9,12 @@ import { type Browser, startOwners } from "./owners.ts";
 
 const WRONG = { token: `0000000000.${"A".repeat(32)}` };
 
-test("after ten failures within a minute an address waits, and no other one does", async (t) => {
+test("after ten failures within a minute an address has to wait, and no other address does", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
   const guesser = owners.browser({ address: "2001:db8::1" });
   for (let n = 0; n < 10; n++) assert.equal((await guesser.post("/sign-in/link", WRONG)).status, 401);
-  // The same holder's next address, and another way in.
+  // The next address of the same network, and another way to sign in.
   guesser.where = { address: "2001:db8::2" };
   const token = await owners.link(tag);
   const stopped = await guesser.post("/sign-in/link", { token });
@@ -26,7 +26,7 @@ test("after ten failures within a minute an address waits, and no other one does
   assert.equal((await guesser.post("/sign-in/link", { token: await owners.link(tag) })).status, 200);
 });
 
-test("over a unix socket nobody waits for what another one has guessed", async (t) => {
+test("over a unix socket, the failures of one client block no other", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
   const browser = owners.browser({ address: "unix" });
@@ -35,7 +35,7 @@ test("over a unix socket nobody waits for what another one has guessed", async (
   assert.equal((await browser.get("/access")).json.sessions[0].from, "unknown");
 });
 
-test("an address asks for 60 questions a minute, and all addresses together for 1,200", async (t) => {
+test("an address may request 60 challenges a minute, and all addresses together 1,200", async (t) => {
   const owners = await startOwners(t);
   const asks = async (address: string, count: number) => {
     const browser = owners.browser({ address });
@@ -48,7 +48,7 @@ test("an address asks for 60 questions a minute, and all addresses together for 
   assert.equal(await asks("203.0.113.1", 3), 0);
 });
 
-test("a session asks so often within a minute; another one is not held back by it", async (t) => {
+test("a session may send a limited number of requests per minute, and another session is not affected", async (t) => {
   const owners = await startOwners(t);
   const tag = await owners.account("alice");
   const [one, other] = [owners.browser(), owners.browser()];
@@ -61,7 +61,7 @@ test("a session asks so often within a minute; another one is not held back by i
   assert.equal((await one.get("/session")).status, 200);
 });
 
-test("all sessions of an account together ask so often, whose session was ended not among them", async (t) => {
+test("all sessions of an account share a limit, and requests of an ended session do not count", async (t) => {
   const owners = await startOwners(t);
   const [tag, other] = [await owners.account("alice"), await owners.account("bob")];
   const browsers = [owners.browser(), owners.browser(), owners.browser()];
@@ -73,7 +73,7 @@ test("all sessions of an account together ask so often, whose session was ended 
   await ended.post("/sign-out");
   for (const [name, value] of stolen) ended.cookies.set(name, value);
   for (let n = 0; n < 50; n++) assert.equal((await ended.get("/session")).code, "signed_out");
-  // One was the sign-out itself.
+  // One of them was the sign-out.
   for (let n = 1; n < ACCOUNT_ASKS_PER_MINUTE; n++) {
     assert.equal((await (n % 2 === 0 ? one : two).get("/session")).status, 200, String(n));
   }
@@ -86,8 +86,8 @@ test("all sessions of an account together ask so often, whose session was ended 
   assert.equal(await three.account(), "alice");
 });
 
-test("an owner makes so many keys and no more, however many are asked for at once", async (t) => {
-  // As a store in another process does, it takes its time.
+test("an owner may create a limited number of keys per minute, also with parallel requests", async (t) => {
+  // Takes a turn, like a store in another process.
   const owners = await startOwners(t, {}, (store) => holding(store, "createKey", () => turn()));
   const browser = owners.browser();
   for (const name of ["alice", "bob"]) await owners.account(name);

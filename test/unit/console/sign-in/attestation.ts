@@ -1,17 +1,17 @@
-/** What says which make an authenticator is, nobody having asked: by certificates that whoever answers has made for it. */
+/** An unrequested attestation: which model an authenticator is, by certificates that its sender has made. */
 import { execFileSync } from "node:child_process";
 import { type KeyObject, sign } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** What an authenticator says of itself: a format, and its statement in CBOR. */
+/** An attestation: a format, and its statement in CBOR. */
 export interface Attestation {
   readonly format: string;
   readonly statement: Buffer;
 }
 
-/** What is signed for it. */
+/** What the attestation signs. */
 export interface Attested {
   readonly data: Buffer;
   readonly clientDataHash: Buffer;
@@ -20,8 +20,9 @@ export interface Attested {
 }
 
 /**
- * Of the format `android-key` (WebAuthn Level 3, section 8.4), in all that is to be seen without knowing the root's owner.
- * @param revocations where its certificate says that one is told of revoked ones.
+ * Of the format `android-key` (WebAuthn Level 3, section 8.4), valid in all that can be checked without knowing the
+ * root's owner.
+ * @param revocations the address in its certificate for revoked certificates.
  */
 export function androidKey(
   { data, clientDataHash, publicKey, privateKey }: Attested,
@@ -47,7 +48,7 @@ export function bytes(of: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0x59, of.length >> 8, of.length & 0xff]), of]);
 }
 
-/** A certificate for the key, and the root that has signed it. */
+/** A certificate for the key, and the root that signed it. */
 function certificatesOf(publicKey: KeyObject, challenge: Buffer, revocations: string): readonly Buffer[] {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-attestation-"));
   const openssl = (...args: string[]) => execFileSync("openssl", args, { cwd: dir, stdio: "ignore" });

@@ -2,7 +2,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import { type Attestation, type Attested, bytes, text } from "./attestation.ts";
 
-/** What a lying authenticator or browser says otherwise. */
+/** What a lying authenticator or browser sends instead. */
 export interface Lies {
   readonly origin?: string;
   readonly host?: string;
@@ -13,7 +13,7 @@ export interface Lies {
   readonly userHandle?: string;
   readonly key?: KeyObject;
   readonly crossOrigin?: boolean;
-  /** What it says of its make; nothing unless given. */
+  /** Its attestation; none unless given. */
   readonly attest?: (attested: Attested) => Attestation;
 }
 
@@ -30,7 +30,7 @@ export class Authenticator {
   readonly id = randomBytes(32);
   readonly #keys = generateKeyPairSync("ec", { namedCurve: "P-256" });
   readonly #origin: string;
-  /** 0 for one that does not count. */
+  /** 0 for one without a counter. */
   counter = 0;
   userHandle = "";
 
@@ -38,7 +38,7 @@ export class Authenticator {
     this.#origin = origin;
   }
 
-  /** Makes its passkey. */
+  /** Creates its passkey. */
   create(options: Asked, lies: Lies = {}): object {
     this.userHandle = options.user?.id ?? "";
     const client = this.#clientData("webauthn.create", options.challenge, lies);

@@ -1,4 +1,7 @@
-/** The console of owners without a listener: requests as the public listener judges them, browsers with a cookie each. */
+/**
+ * The console of owners without a listener: requests as the public listener passes them on, and browsers with their own
+ * cookies.
+ */
 
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -38,14 +41,14 @@ export interface Owners {
   readonly console: OwnerConsole;
   account(name: string): Promise<AccountTag>;
   link(tag: AccountTag, lastsMs?: number): Promise<string>;
-  /** A browser of its own. */
+  /** A new browser. */
   browser(where?: Where): Browser;
 }
 
-/** Opens what a browser carries, for tests that look into it. */
+/** Unseals what a browser carries, for tests that examine it. */
 export const SEALER = createSealing([new Secret("a test's own sealing key, 32 characters")]);
 
-/** @param over what the console sees of the store; the store itself unless given. */
+/** @param over wraps the store for the console; without it the console uses the store itself. */
 export async function startOwners(
   t: TestContext,
   settings: Partial<ConsoleSettings> = {},
@@ -89,19 +92,19 @@ export async function startOwners(
   };
 }
 
-/** With one character changed, in the middle: the last one's bits may be spare. */
+/** With one character in the middle changed: the last character may have unused bits. */
 export function bent(text: string): string {
   const at = Math.floor(text.length / 2);
   return text.slice(0, at) + (text[at] === "A" ? "B" : "A") + text.slice(at + 1);
 }
 
 interface Where {
-  /** `unix`: none. */
+  /** `unix`: no address. */
   readonly address?: string;
   readonly origin?: string;
   readonly host?: string;
   readonly throughFront?: boolean;
-  /** Sent with each request. */
+  /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -114,7 +117,7 @@ interface Got {
   readonly code: string | undefined;
 }
 
-/** Keeps cookies and says what a browser says of the page that asks. */
+/** Keeps cookies and sends the headers that a browser sends for a page. */
 export class Browser {
   readonly cookies = new Map<string, string>();
   readonly #console: OwnerConsole;
@@ -125,7 +128,7 @@ export class Browser {
     this.where = where;
   }
 
-  /** @param path below the console's API, or from the root where it begins with /console. */
+  /** @param path below the console's API, or from the root if it begins with /console. */
   async ask(method: string, path: string, body?: object, headers: Readonly<Record<string, string>> = {}): Promise<Got> {
     const { address = "192.0.2.1", origin = ORIGIN, host = HOST, throughFront = false } = this.where;
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
@@ -162,7 +165,7 @@ export class Browser {
     return this.ask("GET", path);
   }
 
-  /** Whose console it is in; undefined when in none. */
+  /** The account that it is signed in to; undefined if none. */
   async account(): Promise<string | undefined> {
     return (await this.get("/session")).json.account;
   }
