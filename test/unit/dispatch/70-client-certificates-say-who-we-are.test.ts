@@ -1,5 +1,6 @@
 /**
- * docs/failure-model.md row 70: an identity per upstream, from files of the configuration, that a reload reads again.
+ * docs/failure-model.md row 70: each upstream gets its own client certificate, from files of the configuration that a
+ * reload reads again.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -36,7 +37,7 @@ makeCertificate("server", "DNS:models.internal");
 makeCertificate("east", "DNS:east.example");
 makeCertificate("west", "DNS:west.example");
 
-/** A server that only talks to holders of our CA's certificates; gives its base URL and who has asked. */
+/** A server that accepts only clients with a certificate of our CA; gives its base URL and the names of its clients. */
 async function demanding(t: TestContext): Promise<{ base: string; seen: string[] }> {
   const seen: string[] = [];
   const read = (file: string) => readFileSync(join(dir, file));
@@ -69,7 +70,7 @@ const at = (name: string) => join(dir, name);
 const identity = (cert: string, key = cert) =>
   `{ca_file: ${at("ca.pem")}, server_name: models.internal, cert_file: ${at(`${cert}.pem`)}, key_file: ${at(`${key}.key`)}}`;
 
-test("70: each upstream shows its own certificate, on connections of its own", async (t) => {
+test("70: each upstream gets its own certificate, on connections of its own", async (t) => {
   const { base, seen } = await demanding(t);
   const anonymous = `{ca_file: ${at("ca.pem")}, server_name: models.internal}`;
   const elsewhere = `{ca_file: ${at("ca.pem")}}`;
@@ -87,7 +88,7 @@ test("70: each upstream shows its own certificate, on connections of its own", a
   assert.deepEqual(seen, ["east", "west"], "nothing is said to a server that we do not know, or that does not know us");
 });
 
-test("70: a reload takes what the files hold now, and only where they have changed", async (t) => {
+test("70: a reload uses what the files contain now, and reconnects only if they have changed", async (t) => {
   const { base, seen } = await demanding(t);
   for (const ending of ["pem", "key"]) copyFileSync(at(`east.${ending}`), at(`turned.${ending}`));
   const text = config(base, identity("turned"), identity("west"));
@@ -107,7 +108,7 @@ test("70: a reload takes what the files hold now, and only where they have chang
   assert.deepEqual(seen, ["east", "west"]);
 });
 
-test("70: a key that is another certificate's is a problem of the configuration, and is not shown", () => {
+test("70: a key that does not belong to the certificate is a problem of the configuration, and is not shown", () => {
   const loaded = loadConfig({ text: config("https://models.example/v1", identity("east", "west")), env: {} });
   assert.ok("problems" in loaded);
   const [problem, ...more] = loaded.problems;
@@ -116,7 +117,7 @@ test("70: a key that is another certificate's is a problem of the configuration,
   assert.match(problem?.message ?? "", /private key of the certificate in cert_file/);
 });
 
-test("a certificate among others that cannot be read is a problem of the configuration, for what follows it would be missing", () => {
+test("an unreadable certificate among others is a problem of the configuration, because those after it would be missing", () => {
   const whole = readFileSync(at("ca.pem"), "utf8");
   const damaged = whole.replace("\nM", "\nN");
   const problemsOf = (text: string) => {

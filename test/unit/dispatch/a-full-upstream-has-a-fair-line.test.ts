@@ -1,4 +1,4 @@
-/** `max_concurrency` and ARCHITECTURE.md promise 13: a fair bounded wait before any 429. */
+/** `max_concurrency` and ARCHITECTURE.md promise 13: a fair, bounded wait before any 429. */
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import test from "node:test";
@@ -24,7 +24,7 @@ function emptied(line: FairQueue<One>): string[] {
   return names;
 }
 
-test("accounts take turns, inside an account its keys, inside a key its requests in their order", () => {
+test("accounts take turns, within an account its keys, and within a key its requests in order", () => {
   const line = new FairQueue<One>(100);
   for (const name of ["a1/1", "a1/2", "a1/3", "a2/1", "b1/1", "b1/2", "c1/1"]) line.enter(one(name));
   assert.equal(line.length, 7);
@@ -32,7 +32,7 @@ test("accounts take turns, inside an account its keys, inside a key its requests
   assert.equal(line.length, 0);
 });
 
-test("a full line makes room for whoever has clearly less in it, and for nobody else", () => {
+test("a full queue makes room only for an account that has at least two fewer requests in it", () => {
   const line = new FairQueue<One>(4);
   const names = (put: One | undefined) => put?.name;
   const last = one("a1/4");
@@ -47,7 +47,7 @@ test("a full line makes room for whoever has clearly less in it, and for nobody 
   assert.deepEqual(emptied(line), ["a1/1", "b1/1", "a2/1", "b1/2"]);
 });
 
-test("of one account, too, a key makes room only for one that has two less", () => {
+test("within an account, too, a key makes room only for one with at least two fewer requests", () => {
   const line = new FairQueue<One>(3);
   for (const name of ["a1/1", "a1/2", "a1/3"]) line.enter(one(name));
   assert.equal(line.enter(one("a2/1"))?.name, "a1/3");
@@ -55,7 +55,7 @@ test("of one account, too, a key makes room only for one that has two less", () 
   assert.deepEqual(emptied(line), ["a1/1", "a2/1", "a1/2"]);
 });
 
-test("a line of 0 takes nobody", () => {
+test("a queue of size 0 accepts no request", () => {
   const line = new FairQueue<One>(0);
   const first = one("a1/1");
   assert.equal(line.enter(first), first);
@@ -69,7 +69,7 @@ function asked(name: string, more = {}) {
   return ask([route("east", { upstreamModel: name })], { ...ONE_JSON, owner: one(name).owner, ...more });
 }
 
-test("whoever waits is served in turn, as slots come free, and no newcomer overtakes", async (t) => {
+test("waiting requests are served in turn as slots become free, and no new request overtakes them", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher, waits } = rig(t, [upstream("east", east.base, QUEUE)], clock);
@@ -79,7 +79,7 @@ test("whoever waits is served in turn, as slots come free, and no newcomer overt
   assert.equal(dispatcher.report()[0]?.queued, 3);
   clock.advance(1_000);
   first.answer();
-  // Asks in the very tick in which the slot comes free.
+  // Sent in the tick in which the slot becomes free.
   await running[0];
   const late = dispatcher.run(asked("c1/1"));
   for (let at = 0; at < 4; at++) {
@@ -95,7 +95,7 @@ test("whoever waits is served in turn, as slots come free, and no newcomer overt
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
-test("who has lost its place in the only line to another account is told so at once", {
+test("a request displaced from its only queue is refused at once", {
   timeout: 10_000,
 }, async (t) => {
   const east = await heldServer(t);
@@ -110,7 +110,7 @@ test("who has lost its place in the only line to another account is told so at o
   for (const result of await Promise.all([first, second, other])) assertAnswered(result as Awaited<typeof first>);
 });
 
-test("who has lost its place in one of two lines waits on in the other", { timeout: 10_000 }, async (t) => {
+test("a request displaced from one of two queues keeps waiting in the other", { timeout: 10_000 }, async (t) => {
   const [east, west] = [await heldServer(t), await heldServer(t)];
   const more = { ...QUEUE, queue: { max: 2, waitMs: 5_000 } };
   const { dispatcher } = rig(
@@ -134,7 +134,7 @@ test("who has lost its place in one of two lines waits on in the other", { timeo
   for (const result of await Promise.all(running)) assertAnswered(result);
 });
 
-test("at the end of the wait, and when the line is full, the answer is 429 with the time that requests take", async (t) => {
+test("when the wait ends or the queue is full, the answer is 429 with a retry-after from the duration of requests", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("east", east.base, { ...QUEUE, queue: { max: 1, waitMs: 5_000 } })], clock);
@@ -155,7 +155,7 @@ test("at the end of the wait, and when the line is full, the answer is 429 with 
   assertAnswered(await first);
 });
 
-test("the time that requests take is that of the ones that run, and not of those before them", () => {
+test("the duration of requests is that of the running ones if they take longer than those before", () => {
   const clock = new FakeClock();
   const slots = new Slots(1, { max: 0, waitMs: 0 }, clock);
   for (let at = 0; at < 5; at++) {
@@ -182,7 +182,7 @@ test("a wait never outlasts the request's own deadline", async (t) => {
   held.answer();
 });
 
-test("who stands in two lines waits as long as the longer one lets it", { timeout: 10_000 }, async (t) => {
+test("a request in two queues waits as long as the longer wait allows", { timeout: 10_000 }, async (t) => {
   const [east, west] = [await heldServer(t), await heldServer(t)];
   const clock = new FakeClock();
   const upstreams = [
@@ -202,7 +202,7 @@ test("who stands in two lines waits as long as the longer one lets it", { timeou
   for (const result of await Promise.all(running)) assertAnswered(result);
 });
 
-test("a client that leaves the line leaves no trace in it", async (t) => {
+test("a client that disconnects while queued leaves nothing in the queue", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], clock);
@@ -222,7 +222,7 @@ test("a client that leaves the line leaves no trace in it", async (t) => {
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
-test("a client that was given its slot is no longer listened to by the line", async (t) => {
+test("the queue stops listening to the signal of a client that got its slot", async (t) => {
   const east = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
   const first = dispatcher.run(asked("a1/1"));
@@ -235,7 +235,7 @@ test("a client that was given its slot is no longer listened to by the line", as
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-test("a client that leaves as its slot comes free gives the slot back", async (t) => {
+test("a client that disconnects as its slot becomes free returns the slot", async (t) => {
   const east = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
   const running = new AbortController();
@@ -250,7 +250,7 @@ test("a client that leaves as its slot comes free gives the slot back", async (t
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
-test("another route with room comes before any wait; who waits takes the first of all slots", async (t) => {
+test("another route with a free slot is preferred to waiting, and a queued request takes the first slot of any route", async (t) => {
   const east = await heldServer(t);
   const west = await heldServer(t);
   const upstreams = [upstream("east", east.base, QUEUE), upstream("west", west.base, QUEUE)];
@@ -281,7 +281,7 @@ test("another route with room comes before any wait; who waits takes the first o
   );
 });
 
-test("a reload sends those in line to the new settings", async (t) => {
+test("a reload moves queued requests to the new settings", async (t) => {
   const east = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
   const first = dispatcher.run(asked("a1/1"));
@@ -296,7 +296,7 @@ test("a reload sends those in line to the new settings", async (t) => {
   assert.deepEqual([...dispatcher.inFlight().values()], [0]);
 });
 
-test("a reload begins nobody's wait anew", async (t) => {
+test("a reload does not restart the wait of queued requests", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], clock);
@@ -315,7 +315,7 @@ test("a reload begins nobody's wait anew", async (t) => {
   assertAnswered(await first);
 });
 
-test("what runs at an upstream counts after a reload too, also where the upstream was gone in between", async (t) => {
+test("requests running at an upstream count after a reload, also if the upstream was removed in between", async (t) => {
   const east = await heldServer(t);
   const other = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, { ...QUEUE, maxConcurrency: 2 })], new FakeClock());
@@ -346,7 +346,7 @@ test("what runs at an upstream counts after a reload too, also where the upstrea
   assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
 });
 
-test("a request that is nobody's in particular, such as a token count, does not wait", async (t) => {
+test("a request without an owner, such as a token count, does not wait", async (t) => {
   const east = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
   const first = dispatcher.run(asked("a1/1"));

@@ -1,4 +1,7 @@
-/** docs/runbook.md, upstreams: what the operator is told of one that nobody reaches, or that has nothing where it is asked. */
+/**
+ * docs/runbook.md, upstreams: the warnings about an upstream that is unreachable, or that does not have the requested
+ * path.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { DispatchWarning } from "../../../src/dispatch/ask.ts";
@@ -16,7 +19,7 @@ function toldOf(warning: Pick<DispatchWarning, "kind" | "status">): Record<strin
   return JSON.parse(lines[0] as string);
 }
 
-test("who is not there, and who has nothing there, is looked for in different places", () => {
+test("an unreachable upstream and a missing path get different hints", () => {
   for (const [warning, words] of [
     [{ kind: "unreachable", status: undefined }, /runs.*host and port/],
     [{ kind: "tls", status: undefined }, /speaks TLS.*http:\/\/.*certificate/],

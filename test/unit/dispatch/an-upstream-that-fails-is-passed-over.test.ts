@@ -1,4 +1,4 @@
-/** An upstream that fails is passed over and probed again, after Envoy's outlier detection. */
+/** An upstream that fails is passed over and probed again, modelled on Envoy's outlier detection. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Ejection, Health, type HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
@@ -73,17 +73,17 @@ function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = ()
   return made;
 }
 
-test("failures in a row eject, each side counted apart, and any answer begins anew", () => {
+test("consecutive failures eject, connection failures and error statuses counted separately, and any answer resets the count", () => {
   const { health, tell, ejections } = watched();
   for (const kind of ["local", "local", "alive", "local", "local", "ok", "remote", "remote"] as const) tell(kind);
   assert.equal(health.standing("m"), "healthy");
-  // A server that answers 500 can at least be reached.
+  // A server that answers 500 can be reached.
   for (const kind of ["local", "local", "remote"] as const) tell(kind);
   assert.equal(health.standing("m"), "ejected");
   assert.deepEqual(ejections, [{ reason: "failures", restMs: 4_000, repeated: 1 }]);
 });
 
-test("an answer, if only a 500, ends a row of failures to reach the server", () => {
+test("any answer, even a 500, ends a run of connection failures", () => {
   const { health, tell } = watched();
   for (const kind of ["local", "local", "remote", "local", "local"] as const) tell(kind);
   assert.equal(health.standing("m"), "healthy");
@@ -91,7 +91,7 @@ test("an answer, if only a 500, ends a row of failures to reach the server", () 
   assert.equal(health.standing("m"), "ejected");
 });
 
-test("too large a share of failures ejects once there are enough outcomes, and only those of the window count", () => {
+test("a high share of failures ejects once there are enough outcomes, and only those within the window count", () => {
   const { health, tell, clock, ejections } = watched({ failures: 100 });
   for (let at = 0; at < 4; at++) tell("remote");
   for (let at = 0; at < 4; at++) tell("ok");
@@ -110,7 +110,7 @@ test("too large a share of failures ejects once there are enough outcomes, and o
   );
 });
 
-test("what was counted before it came back does not send an upstream away again", () => {
+test("outcomes from before its return do not eject an upstream again", () => {
   const { health, tell, clock } = watched({ failures: 100 });
   for (let at = 0; at < 10; at++) tell("remote");
   assert.equal(health.standing("m"), "ejected");
@@ -121,7 +121,7 @@ test("what was counted before it came back does not send an upstream away again"
   assert.deepEqual([health.standing("m"), health.state().outcomes.remote], ["healthy", 1]);
 });
 
-test("a probe that is told to wait brings the upstream back, and its model waits", () => {
+test("a probe that is rate-limited returns the upstream, and its model waits", () => {
   const made = watched();
   const { health, tell, clock } = made;
   for (let at = 0; at < 3; at++) tell("remote");
@@ -133,7 +133,7 @@ test("a probe that is told to wait brings the upstream back, and its model waits
   assert.equal(health.standing("m"), "healthy");
 });
 
-test("neither the caller's faults nor rate limits nor our own troubles are failures", () => {
+test("faults of the caller, rate limits and failures on our side do not count as failures", () => {
   const { health, tell, ejections } = watched();
   for (let at = 0; at < 100; at++) for (const kind of ["alive", "none"] as const) tell(kind);
   for (let at = 0; at < 100; at++) tell("rate_limited", { model: "other" });
@@ -143,7 +143,7 @@ test("neither the caller's faults nor rate limits nor our own troubles are failu
   assert.equal(health.state().outcomes.rate_limited, 100);
 });
 
-test("the cool-down doubles with each repetition up to the longest, spread by chance, and forgets after a good time", () => {
+test("the cool-down doubles with each repetition up to a maximum, with random spread, and is reset after a healthy period", () => {
   let chance = 0.5;
   const { health, tell, clock, ejections } = watched({}, () => chance);
   for (let at = 0; at < 3; at++) tell("local");
@@ -172,7 +172,7 @@ test("the cool-down doubles with each repetition up to the longest, spread by ch
   assert.equal(ejections.at(-1)?.restMs, 3_200, "a fifth less at one end of chance");
 });
 
-test("one probe at a time; only what was asked after the ejection speaks for the upstream", () => {
+test("there is one probe at a time, and only requests sent after the ejection count", () => {
   const made = watched();
   const { health, tell, clock } = made;
   const beforeMs = clock.monotonicMs();
@@ -180,7 +180,7 @@ test("one probe at a time; only what was asked after the ejection speaks for the
   for (let at = 0; at < 3; at++) tell("remote");
   tell("ok", { startedAtMs: beforeMs });
   assert.equal(health.standing("m"), "ejected");
-  // A crowd that was under way fails too, and that is one ejection.
+  // Concurrent requests that were already under way fail, too: that is one ejection.
   for (let at = 0; at < 50; at++) tell("remote", { startedAtMs: beforeMs });
   assert.equal(made.ejections.length, 1);
   clock.advance(4_000);
@@ -188,7 +188,7 @@ test("one probe at a time; only what was asked after the ejection speaks for the
   assert.equal(health.begin("m"), true);
   assert.equal(health.standing("m"), "ejected");
   assert.equal(health.begin("m"), false);
-  // Its client left: the next one probes.
+  // Its client disconnected: the next request is the probe.
   tell("none", { probe: true });
   assert.equal(health.begin("m"), true);
   tell("alive", { probe: true });
@@ -196,7 +196,7 @@ test("one probe at a time; only what was asked after the ejection speaks for the
   assert.equal(made.returned, 1);
 });
 
-test("a probe that is not answered within a cool-down keeps nobody from being the next", () => {
+test("a probe without an answer within a cool-down does not prevent another one", () => {
   const { health, tell, clock } = watched();
   for (let at = 0; at < 3; at++) tell("remote");
   clock.advance(4_000);
@@ -208,17 +208,17 @@ test("a probe that is not answered within a cool-down keeps nobody from being th
   assert.equal(health.begin("m"), true);
   tell("ok", { probe: true });
   assert.equal(health.standing("m"), "healthy");
-  // The first one's end says nothing new of it.
+  // The end of the first probe changes nothing.
   tell("none", { probe: true });
   assert.equal(health.standing("m"), "healthy");
 });
 
-test("a retry-after is obeyed within the longest cool-down: a 429's for its model, an overload's for all", () => {
+test("a retry-after is obeyed up to the maximum cool-down: that of a 429 for its model, that of an overload for all models", () => {
   const { health, tell, clock, ejections } = watched();
   tell("rate_limited", { retryAfterS: 7 });
   assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["ejected", "healthy", 7_000]);
   clock.advance(7_000);
-  assert.equal(health.standing("m"), "healthy", "without a probe: it was never ill");
+  assert.equal(health.standing("m"), "healthy", "without a probe: it was never ejected");
   tell("remote", { retryAfterS: 3_600 });
   assert.deepEqual([health.standing("other"), health.restMs("other")], ["ejected", 60_000]);
   assert.equal(health.state().reason, "retry_after");
@@ -227,7 +227,7 @@ test("a retry-after is obeyed within the longest cool-down: a 429's for its mode
   assert.deepEqual(ejections, []);
 });
 
-test("a shorter pause takes nothing from a longer one that a model was asked for before", () => {
+test("a shorter retry-after does not shorten an earlier, longer one of a model", () => {
   const { health, tell, clock } = watched();
   tell("rate_limited", { retryAfterS: 10 });
   clock.advance(1_000);
@@ -237,7 +237,7 @@ test("a shorter pause takes nothing from a longer one that a model was asked for
   assert.equal(health.restMs("m"), 20_000);
 });
 
-test("a shorter pause takes nothing from a longer one that an ill server has asked for before", () => {
+test("a shorter retry-after does not shorten an earlier, longer one of an ejected server", () => {
   const { health, tell, clock } = watched();
   tell("remote", { retryAfterS: 20 });
   for (let at = 0; at < 2; at++) tell("remote", { retryAfterS: 1 });
@@ -247,7 +247,7 @@ test("a shorter pause takes nothing from a longer one that an ill server has ask
   assert.equal(health.isOnlyDoubted("m"), true);
 });
 
-test("a server that counts our requests can be reached: what failed on our side before it is in a row no more", () => {
+test("a rate limit shows that the server can be reached, and resets the count of connection failures", () => {
   const { health, tell, ejections } = watched();
   for (const kind of ["local", "local", "rate_limited", "local", "local"] as const) tell(kind);
   assert.deepEqual([health.standing("other"), ejections], ["healthy", []]);
@@ -255,7 +255,7 @@ test("a server that counts our requests can be reached: what failed on our side 
   assert.deepEqual([health.standing("other"), ejections.length], ["ejected", 1]);
 });
 
-test("a pause of milliseconds is kept to the millisecond", () => {
+test("a retry-after in milliseconds is kept to the millisecond", () => {
   const { health, tell, clock } = watched();
   tell("rate_limited", { retryAfterS: 0.251 });
   assert.equal(health.restMs("m"), 251);
@@ -265,7 +265,7 @@ test("a pause of milliseconds is kept to the millisecond", () => {
   assert.equal(health.standing("m"), "healthy");
 });
 
-test("a refused credential is cooled down at once", () => {
+test("a refused credential ejects at once", () => {
   const { health, tell, ejections } = watched();
   tell("forbidden");
   assert.equal(health.standing("m"), "ejected");
@@ -276,7 +276,7 @@ test("a refused credential is cooled down at once", () => {
 });
 
 for (const status of [404, 405]) {
-  test(`${status} is counted, takes nobody out of rotation, and is told once a minute with what was asked`, async (t) => {
+  test(`${status} is counted, ejects no upstream, and is logged once a minute with the request`, async (t) => {
     const lost = await httpServer(t, (_request, response) => {
       response.writeHead(status, { "content-type": "text/html" }).end("<h1>nginx</h1>");
     });
@@ -306,7 +306,7 @@ for (const status of [404, 405]) {
 const ONE_JSON = { stream: false, deadlineMs: 1_000_000, owner: { account: "a", key: "a1" } } as const;
 const HOT = { ...HEALTH, failures: 2, coolDownMs: 4_000 };
 
-test("requests pass an ill upstream over, a probe brings it back, and its failures cost no client an answer", async (t) => {
+test("an ejected upstream is passed over, a probe returns it, and its failures cost no client an answer", async (t) => {
   let broken = true;
   let asked = 0;
   const bad = await httpServer(t, (_request, response) => {
@@ -340,7 +340,7 @@ test("requests pass an ill upstream over, a probe brings it back, and its failur
   assert.equal(asked, 5);
 });
 
-test("only one request probes while the others go elsewhere", async (t) => {
+test("only one request probes while the others go to another upstream", async (t) => {
   const bad = await heldServer(t);
   const clock = new FakeClock();
   const upstreams = [upstream("bad", bad.base, { health: HOT }), upstream("good", await replying(t, jsonReply()))];
@@ -365,7 +365,7 @@ test("only one request probes while the others go elsewhere", async (t) => {
   assert.equal(result.route.upstream, "bad");
 });
 
-test("the last route of a model is asked however ill, and the one that rests least comes first", async (t) => {
+test("the last route of a model is used even if it is ejected, and the one with the shortest rest comes first", async (t) => {
   const clock = new FakeClock();
   const bad = await replying(t, jsonReply("{}", "500 Oops"));
   const upstreams = [
@@ -384,7 +384,7 @@ test("the last route of a model is asked however ill, and the one that rests lea
   );
 });
 
-test("a request that no route can carry is told so, whatever is ill; one that is well has the first word", async (t) => {
+test("a request that no route can carry is refused for that reason even if upstreams are ejected, with the refusal of a healthy one", async (t) => {
   const bad = await replying(t, jsonReply("{}", "500 Oops"));
   const upstreams = [
     upstream("bad", bad, { health: { ...HOT, failures: 1 } }),
@@ -403,7 +403,7 @@ test("a request that no route can carry is told so, whatever is ill; one that is
   assert.deepEqual(await refusedOf("bad", "good"), refusedBy("good"));
 });
 
-test("who has failed at an upstream that is ill now is not sent back to it, while another is well but full", async (t) => {
+test("a request that failed at an upstream ejected since does not go back to it while another is healthy but full", async (t) => {
   const west = await heldServer(t);
   const upstreams = [
     upstream("east", await replying(t, jsonReply("{}", "500 Oops")), { health: { ...HOT, failures: 1 } }),
@@ -419,7 +419,7 @@ test("who has failed at an upstream that is ill now is not sent back to it, whil
   assertAnswered(await running);
 });
 
-test("the gauge of an upstream is 0 until a probe is answered, and not for ever where no request comes", async (t) => {
+test("the gauge of an upstream is 0 until a probe is answered, and returns to 1 after a while without requests", async (t) => {
   const bad = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("bad", bad.base, { health: { ...HOT, failures: 1 } })], clock);
@@ -447,7 +447,7 @@ test("the gauge of an upstream is 0 until a probe is answered, and not for ever 
   assert.equal(await gauge(), "1");
 });
 
-test("a client's own 4xx never ejects, however often", async (t) => {
+test("a client's own 4xx never ejects, however many there are", async (t) => {
   const bad = await replying(t, jsonReply('{"error":{"message":"prompt is too long"}}', "400 Bad"));
   const { dispatcher, turns } = rig(t, [upstream("east", bad, { health: { ...HOT, failures: 1 } })]);
   for (let at = 0; at < 20; at++) {
@@ -473,7 +473,7 @@ test("401 and 402 warn the operator and cool the upstream down", async (t) => {
   }
 });
 
-test("an account without quota is the operator's matter in a 4xx; a server's own failure stays one, whatever it says", async (t) => {
+test("a 4xx for an exhausted quota is reported to the operator; a 5xx stays a server failure, whatever its body says", async (t) => {
   const said = JSON.stringify({ error: { message: "no", code: "insufficient_quota" } });
   for (const [status, cause, kind] of [
     ["429 No", "upstream_forbidden", "forbidden"],
@@ -485,7 +485,7 @@ test("an account without quota is the operator's matter in a 4xx; a server's own
   }
 });
 
-test("403 warns and cools the upstream down after some in a row, between which it answers nobody", async (t) => {
+test("consecutive 403s eject the upstream with a warning, and an answer in between resets the count", async (t) => {
   const denied = jsonReply('{"error":{"message":"Forbidden"}}', "403 No");
   const replies = [denied, denied, jsonReply(), denied, denied, denied];
   const east = await rawServer(t, ({ socket }) => socket.end(replies.shift() ?? denied));
@@ -505,7 +505,7 @@ test("403 warns and cools the upstream down after some in a row, between which i
   );
 });
 
-test("a refusal of what one request holds is no word about the upstream, whatever its status", async (t) => {
+test("a refusal that depends on the content of one request does not affect the upstream's health, whatever its status", async (t) => {
   const said = [
     ["403 No", { message: "Forbidden", code: "content_policy_violation" }, "upstream_rejected"],
     ["403 No", { message: "Your chosen model requires moderation and your input was flagged" }, "upstream_rejected"],
@@ -529,7 +529,7 @@ test("a refusal of what one request holds is no word about the upstream, whateve
 });
 
 for (const name of ["retry-after-ms", "x-ms-retry-after-ms"]) {
-  test(`a 429 with ${name} is asked again after those milliseconds and not after the seconds beside them`, async (t) => {
+  test(`after a 429 with ${name} the upstream is used again after those milliseconds, not after the seconds of retry-after`, async (t) => {
     let asked = 0;
     const east = await httpServer(t, (_request, response) => {
       asked += 1;
@@ -555,7 +555,7 @@ for (const name of ["retry-after-ms", "x-ms-retry-after-ms"]) {
   });
 }
 
-test("a 503 with retry-after is not asked again before, and the client hears how long", async (t) => {
+test("a 503 with retry-after is not retried earlier, and the client gets the time to wait", async (t) => {
   let asked = 0;
   const bad = await httpServer(t, (_request, response) => {
     asked += 1;
@@ -567,7 +567,7 @@ test("a 503 with retry-after is not asked again before, and the client hears how
   assert.equal(answerOf(refusalIn(result)).retryAfterS, 9);
 });
 
-test("a stream that breaks behind its beginning counts, and a connection that is refused does", async (t) => {
+test("a stream that breaks off after its beginning counts as a failure, and so does a refused connection", async (t) => {
   const cut = await httpServer(t, (_request, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write("data: a\n\n", () => response.destroy());
@@ -587,7 +587,7 @@ test("a stream that breaks behind its beginning counts, and a connection that is
   ]);
 });
 
-test("those in line at an upstream that falls ill wait for another, though its places are free now", async (t) => {
+test("requests queued at an upstream that is ejected wait for another one, although its slots are free", async (t) => {
   const east = await heldServer(t);
   const west = await heldServer(t);
   const one = { maxConcurrency: 1, queue: { max: 5, waitMs: 5_000 }, health: { ...HOT, failures: 1 } };

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C11, 60, 61 and 62, docs/translation-rules.md rule 47: of an upstream's answer only its
- * human words are passed on.
+ * docs/failure-model.md rows C11, 60, 61 and 62, docs/translation-rules.md rule 47: of an upstream's error only the
+ * message for humans is passed on.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -10,7 +10,7 @@ import { ask, assertAnswered, jsonReply, refusalIn, replying, rig, route, UPSTRE
 
 const refuse = (status: string, message: unknown) => jsonReply(ascii(JSON.stringify({ error: { message } })), status);
 
-/** The same JSON without a byte above ASCII. */
+/** The same JSON without bytes above ASCII. */
 function ascii(json: string): string {
   return json.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
@@ -23,7 +23,7 @@ async function refusalFor(t: test.TestContext, reply: string) {
   return { refusal: refusalIn(result), result, base, warnings: made.warnings };
 }
 
-test("60: an echoed credential, id or address is taken out, and the wording stays", async (t) => {
+test("60: an echoed credential, id or address is removed, and the rest of the message is kept", async (t) => {
   const message =
     `prompt is too long: 210000 tokens > 200000 maximum (Authorization: Bearer ${UPSTREAM_KEY}, ` +
     "org-AbC123xyz, req_011CabcDEF, acct_98765, configured-CANARY-9, http://10.1.2.3:9000/internal, sk-proj-abcdef123)";
@@ -35,7 +35,7 @@ test("60: an echoed credential, id or address is taken out, and the wording stay
   assert.doesNotMatch(said, /canary|AbC123xyz|011Cabc|98765|10\.1\.2\.3|abcdef123|Bearer/i);
 });
 
-test("60: names that clouds give, further credentials and internal addresses are taken out, and words like them stay", async () => {
+test("60: names given by clouds, other credentials and internal addresses are removed, and similar words are kept", async () => {
   const { cleanedWords } = await import("../../../src/dispatch/upstream/words.ts");
   const east = upstream("east", "https://gw.example:8443/v1");
   const taken = [
@@ -61,7 +61,7 @@ test("60: names that clouds give, further credentials and internal addresses are
   for (const words of kept) assert.equal(cleanedWords(words, east), words);
 });
 
-test("60: the same holds for a refusal in the body of a 200 or in a stream", async () => {
+test("60: the same applies to an error in the body of a 200 or in a stream", async () => {
   const { failureOfFault, refusalOf } = await import("../../../src/dispatch/failure.ts");
   const words = `prompt is too long: 210000 tokens > 200000 maximum (${UPSTREAM_KEY} at http://10.1.2.3:9000/x, org-AbC123xyz)`;
   const settings = upstream("east", "https://gw.example:8443/v1");
@@ -72,7 +72,7 @@ test("60: the same holds for a refusal in the body of a 200 or in a stream", asy
   assert.ok(!said.includes(UPSTREAM_KEY));
 });
 
-test("60: the upstream's own host and base URL are taken out", async (t) => {
+test("60: the upstream's own host and base URL are removed", async (t) => {
   const base = await replying(t, "unused");
   const { host } = new URL(base);
   const { readUpstreamWords } = await import("../../../src/dispatch/upstream/words.ts");
@@ -83,7 +83,7 @@ test("60: the upstream's own host and base URL are taken out", async (t) => {
   assert.equal(readUpstreamWords(body, named).message, "no route [removed] via [removed] or [removed]");
 });
 
-test("every shape of an upstream's 400, 413 and 422 gives its message", async (t) => {
+test("the message of an upstream's 400, 413 and 422 is found in every form of error", async (t) => {
   const cases: readonly (readonly [string, unknown, number])[] = [
     ["400 Bad", { error: { message: "too long", type: "invalid_request_error", param: null, code: null } }, 400],
     [
@@ -104,7 +104,7 @@ test("every shape of an upstream's 400, 413 and 422 gives its message", async (t
   }
 });
 
-test("an item that the upstream does not keep is the client's matter, with a 404, too", async (t) => {
+test("an item that the upstream does not have is the client's fault, even with a 404", async (t) => {
   const message =
     "Item with id 'rs_0a1b' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true.";
   const body = JSON.stringify({ error: { message, type: "invalid_request_error", param: "input", code: null } });
@@ -123,21 +123,21 @@ test("a message is cut at 2,000 characters and its control characters are escape
   assert.equal(odd.refusal.upstreamMessage, "a\\u001b[31mb\\u000d\\u000ac\\u202ed");
 });
 
-test("60: a secret where a message is cut is taken out whole", async (t) => {
+test("60: a secret at the position where a message is cut is removed completely", async (t) => {
   const { refusal } = await refusalFor(t, refuse("400 Bad", `${"x ".repeat(990)}${UPSTREAM_KEY} ${"y ".repeat(990)}`));
   const said = refusal.upstreamMessage ?? "";
   assert.doesNotMatch(said, /up-/);
   assert.match(said, /x \[removed\] y/);
 });
 
-test("60: a secret where the search ends is not shown in part, even where what is before it is taken out", async (t) => {
+test("60: a secret at the end of the searched text is not shown in part, even if what precedes it is removed", async (t) => {
   const keys = `${UPSTREAM_KEY} `.repeat(Math.floor(3_990 / (UPSTREAM_KEY.length + 1)));
   const before = keys + "x".repeat(4_000 - 10 - keys.length);
   const { refusal } = await refusalFor(t, refuse("400 Bad", `${before}${UPSTREAM_KEY} ${"y ".repeat(990)}`));
   assert.doesNotMatch(refusal.upstreamMessage ?? "", new RegExp(UPSTREAM_KEY.slice(0, 4)));
 });
 
-test("a 400 that is not JSON, or too long to read, is refused in our own words", async (t) => {
+test("a 400 that is not JSON, or too long to read, gets the gateway's own message", async (t) => {
   for (const body of ["<html>canary</html>", `{"error":{"message":"${"canary ".repeat(12_000)}"}}`]) {
     const { refusal } = await refusalFor(t, jsonReply(body, "400 Bad"));
     assert.equal(refusal.cause, "upstream_rejected");
@@ -145,7 +145,7 @@ test("a 400 that is not JSON, or too long to read, is refused in our own words",
   }
 });
 
-test("C11: 401, 402, 403, 429 and 5xx are told in our words only", async (t) => {
+test("C11: 401, 402, 403, 429 and 5xx get only the gateway's own message", async (t) => {
   for (const [status, cause] of [
     ["401 No", "upstream_forbidden"],
     ["402 Pay", "upstream_forbidden"],
@@ -160,7 +160,7 @@ test("C11: 401, 402, 403, 429 and 5xx are told in our words only", async (t) => 
   }
 });
 
-test("C11: a sane retry-after is kept, any other is ours", async (t) => {
+test("C11: a plausible retry-after is kept, any other is replaced", async (t) => {
   for (const [sent, kept] of [
     ["7", 7],
     ["0", 1],
@@ -175,7 +175,7 @@ test("C11: a sane retry-after is kept, any other is ours", async (t) => {
   }
 });
 
-test("C11: an overload's own retry-after is heard within a minute", async (t) => {
+test("C11: the retry-after of an overload is obeyed up to a minute", async (t) => {
   for (const [sent, kept] of [
     [59, 59],
     [61, 60],
@@ -186,7 +186,7 @@ test("C11: an overload's own retry-after is heard within a minute", async (t) =>
   }
 });
 
-test("C11: retry-after-ms says it finer and is heard first; one that is none leaves the word to retry-after", async (t) => {
+test("C11: a valid retry-after-ms takes precedence over retry-after, and an invalid one is ignored", async (t) => {
   for (const [sent, kept] of [
     ["retry-after-ms: 1500", 2],
     ["retry-after-ms: 12", 1],
@@ -205,7 +205,7 @@ test("C11: retry-after-ms says it finer and is heard first; one that is none lea
   }
 });
 
-test("61, 62: of a reply's head only the content-type is passed on", async (t) => {
+test("61, 62: of a reply's headers only the content-type is passed on", async (t) => {
   const headers =
     "set-cookie: a=b\r\nserver: x\r\nx-accel-redirect: /protected/x\r\nx-sendfile: /etc/passwd\r\nlocation: /x\r\n" +
     "alt-svc: h3\r\naccess-control-allow-origin: *\r\nx-ratelimit-limit: 1\r\nopenai-organization: org-1\r\n" +
@@ -216,7 +216,7 @@ test("61, 62: of a reply's head only the content-type is passed on", async (t) =
   assert.deepEqual(result.headers, { "content-type": "application/json" });
 });
 
-test("a model that an upstream does not know goes to the next route, of the same upstream too, with a warning", async (t) => {
+test("a model that an upstream does not know is retried at the next route, even of the same upstream, with a warning", async (t) => {
   for (const reply of [
     jsonReply("{}", "404 Not Found"),
     jsonReply('{"error":{"message":"x","code":"model_not_found"}}', "400 Bad"),
@@ -244,7 +244,7 @@ test("a model that an upstream does not know goes to the next route, of the same
   }
 });
 
-test("a prompt that is quoted back cannot pass for an unknown model", async (t) => {
+test("a quoted prompt cannot be mistaken for an unknown model", async (t) => {
   for (const words of [
     "Invalid value: 'the model x does not exist'.",
     "Model `big-9` cannot call 'a tool that was not found'.",

@@ -1,4 +1,4 @@
-/** A retry only within the request's deadline, and retries only as a share of what runs. */
+/** Retries only within the request's deadline, and only as a share of the running requests. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
@@ -16,7 +16,7 @@ import {
   upstream,
 } from "./rig.ts";
 
-test("nothing is tried again once the request's time is over", async (t) => {
+test("a request is not retried after its deadline", async (t) => {
   const slow = await heldServer(t);
   const other = await heldServer(t);
   const clock = new FakeClock();
@@ -38,7 +38,7 @@ test("nothing is tried again once the request's time is over", async (t) => {
   }
 });
 
-test("a request whose time is over while a refusal is read has run out of time, whatever was refused", async (t) => {
+test("a request whose deadline passes while a refusal is read ends with upstream_timeout, whatever was refused", async (t) => {
   const base = await rawServer(t, ({ socket }) => {
     socket.write(`HTTP/1.1 400 No\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`);
   });
@@ -46,7 +46,7 @@ test("a request whose time is over while a refusal is read has run out of time, 
   const { dispatcher } = rig(t, [upstream("east", base)], clock);
   const deadlineMs = clock.monotonicMs() + 500;
   const running = dispatcher.run(ask([route("east")], { stream: false, deadlineMs }));
-  // One timer is of the call's limits, the other of the refusal that is read.
+  // One timer belongs to the attempt, the other to the reading of the refusal.
   while (clock.pending < 2) await settled();
   clock.advance(500);
   const result = await running;
@@ -54,20 +54,20 @@ test("a request whose time is over while a refusal is read has run out of time, 
   assert.equal(clock.pending, 0);
 });
 
-test("of many that fail at once only the budget's share is tried again", async (t) => {
+test("of many parallel failures only the budget's share is retried", async (t) => {
   const bad = await heldServer(t);
   const good = await heldServer(t);
   const { dispatcher } = rig(t, [upstream("bad", bad.base), upstream("good", good.base)]);
   const routes = [route("bad"), route("good", { priority: 1 })];
   await assertShare(dispatcher, bad, good);
-  // What was taken is given back.
+  // The budget has been returned.
   const later = dispatcher.run(ask(routes, { stream: false }));
   (await bad.next()).answer(500);
   (await good.next()).answer();
   assertAnswered(await later);
 });
 
-test("what a retry took is given back however it ends, and what no retry came of at once", async (t) => {
+test("the budget taken for a retry is returned however the retry ends, and at once if there is none", async (t) => {
   const [bad, worse, good] = [await heldServer(t), await heldServer(t), await heldServer(t)];
   const { dispatcher } = rig(t, [
     upstream("bad", bad.base),
@@ -76,7 +76,7 @@ test("what a retry took is given back however it ends, and what no retry came of
   ]);
   const run = (second: string, more = {}) =>
     dispatcher.run(ask([route("bad"), route(second, { priority: 1 })], { stream: false, ...more }));
-  // One at a time, so that three of them are all that the budget has.
+  // One at a time: three failures to return it would use up the budget.
   for (let at = 0; at < 4; at++) {
     const refused = run("good");
     (await bad.next()).answer(400);
@@ -98,7 +98,7 @@ test("what a retry took is given back however it ends, and what no retry came of
   assertAnswered(await later);
 });
 
-test("whose reasoning was refused is asked again without it: the budget does not count it, and it waits for a slot", async (t) => {
+test("a request whose reasoning was refused is repeated without it, outside the retry budget, and waits for a slot", async (t) => {
   const bound = await heldServer(t);
   const [bad, good] = [await heldServer(t), await heldServer(t)];
   const queue = { max: 8, waitMs: 60_000 };
@@ -110,7 +110,7 @@ test("whose reasoning was refused is asked again without it: the budget does not
   const run = (more = {}) => dispatcher.run(ask(routes, { stream: false, owner, withoutReasoning, ...more }));
   const running = Array.from({ length: 8 }, () => run());
   const refusal = '{"error":{"message":"Invalid `signature` in `thinking` block"}}';
-  // Four at once; each slot that is given back goes to who waits for it, and those who are asked again wait after them.
+  // Four run at once; each returned slot goes to a waiting request, and repeated requests queue after them.
   let refused = 0;
   let answered = 0;
   while (refused + answered < 16) {
@@ -125,23 +125,23 @@ test("whose reasoning was refused is asked again without it: the budget does not
   }
   assert.deepEqual([refused, answered], [8, 8]);
   assert.equal((await Promise.all(running)).filter((result) => result.answered).length, 8);
-  // What has nothing to leave out is told so.
+  // If there is nothing to leave out, the refusal is the answer.
   const plain = run({ withoutReasoning: () => undefined });
   (await bound.next()).answer(400, {}, refusal);
   assert.equal(refusalIn(await plain).cause, "upstream_rejected");
-  // What took nothing of the budget has given nothing back.
+  // What was not taken from the budget has not been returned to it.
   await assertShare(dispatcher, bad, good);
 });
 
 type HeldServer = Awaited<ReturnType<typeof heldServer>>;
 
-/** Of eight requests that fail at once at `bad` three are tried again at `good`. */
+/** Of eight requests that fail in parallel at `bad`, three are retried at `good`. */
 async function assertShare(dispatcher: Rig["dispatcher"], bad: HeldServer, good: HeldServer): Promise<void> {
   const routes = [route("bad"), route("good", { priority: 1 })];
   const running = Array.from({ length: 8 }, () => dispatcher.run(ask(routes, { stream: false })));
   const held = await Promise.all(running.map(() => bad.next()));
   for (const one of held) one.answer(500);
-  // Eight in flight give room for three, and those three are not over yet.
+  // Eight in flight leave room for three retries, which are still running.
   const again = await Promise.all([good.next(), good.next(), good.next()]);
   const refused = (await Promise.race([Promise.all(running), refusedOf(running, 5)])) as number;
   assert.equal(refused, 5);
@@ -150,7 +150,7 @@ async function assertShare(dispatcher: Rig["dispatcher"], bad: HeldServer, good:
   assert.equal(results.filter(({ answered }) => answered).length, 3);
 }
 
-/** Resolves with the count once so many have been refused. */
+/** Resolves with the count once this many have been refused. */
 function refusedOf(running: readonly Promise<{ answered: boolean }>[], count: number): Promise<number> {
   return new Promise((resolve) => {
     let refused = 0;

@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows C3 and D4, invariant 25: data, then one end or error, and a slow reader stops the
+ * docs/failure-model.md rows C3 and D4, invariant 25: data, then one end or error, and a slow reader pauses the
  * upstream.
  */
 import assert from "node:assert/strict";
@@ -26,7 +26,7 @@ import {
 
 const OPEN = `${SSE_HEAD}transfer-encoding: chunked\r\n\r\n${chunked("data: first\n\n")}`;
 
-test("a stream arrives whole however late it is consumed, with any number of pauses", async (t) => {
+test("a stream arrives complete however late it is consumed, with any number of pauses", async (t) => {
   const parts = Array.from({ length: 500 }, (_, at) => `data: ${at} ${"x".repeat(at)}\n\n`);
   const base = await rawServer(t, ({ socket }) => {
     socket.write(OPEN + parts.map(chunked).join(""));
@@ -42,7 +42,7 @@ test("a stream arrives whole however late it is consumed, with any number of pau
   const ended = Promise.withResolvers<void>();
   body?.consume({
     data: (chunk) => {
-      // What is given in a pause is what waited when the upstream had ended.
+      // Data delivered during a pause was already buffered when the upstream ended.
       if (paused) inPause += chunk.length;
       text += Buffer.from(chunk).toString();
       paused = true;
@@ -60,7 +60,7 @@ test("a stream arrives whole however late it is consumed, with any number of pau
   assert.equal(`${result.token.chunks}${text}`, `data: first\n\n${parts.join("")}`);
 });
 
-test("D4: a reader that does not read stops the upstream, and loses nothing", async (t) => {
+test("D4: a reader that does not read pauses the upstream, and loses nothing", async (t) => {
   const sizeBytes = 64 * 1024 * 1024;
   const piece = Buffer.alloc(64 * 1024, 0x61);
   let sentBytes = 0;
@@ -83,7 +83,8 @@ test("D4: a reader that does not read stops the upstream, and loses nothing", as
   const result = await dispatcher.run(ask([route("east")]));
   assertAnswered(result);
   await stalled.promise;
-  // Nobody reads: after many turns of the loop what we hold is one buffer and one socket's read, even if more was sent.
+  // Without a reader: after many turns of the event loop only one buffer and one socket read are held, even if more was
+  // sent.
   for (let turn = 0; turn < 2_000; turn++) await new Promise((resolve) => setImmediate(resolve));
   const held = result.body?.bytesReceived ?? 0;
   assert.ok(held <= BUFFERED_BYTES_MAX + 3 * 64 * 1024, `${held} bytes held`);
@@ -93,7 +94,7 @@ test("D4: a reader that does not read stops the upstream, and loses nothing", as
   assert.equal(rest.text.length, sizeBytes);
 });
 
-test("C3: a reset mid-body is one error, after all data that came", async (t) => {
+test("C3: a reset in the middle of the body is one error, after all data received", async (t) => {
   const asked = Promise.withResolvers<Socket>();
   const base = await rawServer(t, ({ socket }) => {
     socket.write(OPEN);
@@ -108,7 +109,7 @@ test("C3: a reset mid-body is one error, after all data that came", async (t) =>
   assert.equal(rest.fault?.cause, "upstream_unavailable");
 });
 
-test("C3: an upstream that is over is told of at once, also to a reader that pauses, behind the data", {
+test("C3: the end of an upstream is reported at once after the data, also to a paused reader", {
   timeout: 10_000,
 }, async (t) => {
   const base = await rawServer(t, ({ socket }) => {
@@ -119,7 +120,7 @@ test("C3: an upstream that is over is told of at once, also to a reader that pau
   const result = await dispatcher.run(ask([route("east")]));
   assertAnswered(result);
   const { body } = result;
-  // A firm pause that is over makes none of those after it firm.
+  // A firm pause that has ended does not make later pauses firm.
   body?.pause(true);
   body?.resume();
   body?.pause();
@@ -157,7 +158,7 @@ test("C3: silence inside the body is upstream_timeout, but not while the reader 
   clock.advance(99);
   assert.deepEqual(heard, []);
   const socket = await asked.promise;
-  // A full buffer, so that the pause reaches the upstream.
+  // Fills the buffer, so that the pause reaches the upstream.
   body?.pause();
   const before = body?.bytesReceived ?? 0;
   socket.write(chunked("x".repeat(BUFFERED_BYTES_MAX)));
@@ -178,7 +179,7 @@ test("C3: silence inside the body is upstream_timeout, but not while the reader 
   assert.equal(clock.pending, 0);
 });
 
-test("the deadline ends a stream that is handed over", async (t) => {
+test("the deadline ends a stream that has been handed over", async (t) => {
   const clock = new FakeClock();
   const base = await rawServer(t, ({ socket }) => socket.write(OPEN));
   const { dispatcher } = rig(t, [upstream("east", base)], clock);
@@ -190,7 +191,7 @@ test("the deadline ends a stream that is handed over", async (t) => {
   assert.equal(clock.pending, 0);
 });
 
-test("the inspector sees a stream byte by byte before it accepts, and its end when nothing came", async (t) => {
+test("the inspector sees a stream byte by byte until it accepts, and the end of an empty stream", async (t) => {
   const base = await rawServer(t, ({ socket }) => {
     socket.write(`${SSE_HEAD}connection: close\r\n\r\n`);
     const bytes = [..."data: x\n\n"];
@@ -220,7 +221,7 @@ test("the inspector sees a stream byte by byte before it accepts, and its end wh
   assert.equal(refusalIn(await other.dispatcher.run(ask([route("east")]))).cause, "upstream_invalid");
 });
 
-test("a stream that its inspector accepts at its very end is an empty body that ends", async (t) => {
+test("a stream that its inspector accepts at the very end is an empty body that ends", async (t) => {
   const base = await rawServer(t, ({ socket }) => socket.end(`${SSE_HEAD}content-length: 5\r\n\r\n: hi\n`));
   const { dispatcher } = rig(t, [upstream("east", base)]);
   const inspector = { chunk: () => "more" as const, end: () => "accept" as const, whole: () => "accept" as const };

@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md rows C9, 63 and 71: an upstream that breaks HTTP loses its connection, and only its own
- * request.
+ * docs/failure-model.md rows C9, 63 and 71: an upstream that violates HTTP loses its connection, and only its own
+ * request fails.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -37,7 +37,7 @@ const REFUSED: readonly (readonly [string, string, string])[] = [
   ["63: status 1000", `HTTP/1.1 1000 Odd\r\n${JSON_TYPE}content-length: 2\r\n\r\n{}`, "invalid"],
   ["63: status 99", `HTTP/1.1 99 Odd\r\n${JSON_TYPE}content-length: 2\r\n\r\n{}`, "invalid"],
   [
-    "C9: 101 nobody asked for",
+    "C9: a 101 that was not requested",
     "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
     "invalid",
   ],
@@ -68,9 +68,9 @@ const POISON = good('{"for":"nobody"}');
 
 const SURPLUS: readonly (readonly [string, (request: RawRequest) => void])[] = [
   ["71: a second response in the same packet", ({ socket }) => socket.write(good('{"for":"first"}') + POISON)],
-  ["71: loose bytes behind the body", ({ socket }) => socket.write(`${good('{"for":"first"}')}loose`)],
+  ["71: surplus bytes after the body", ({ socket }) => socket.write(`${good('{"for":"first"}')}loose`)],
   [
-    "71: bytes behind the last chunk",
+    "71: bytes after the last chunk",
     ({ socket }) =>
       socket.write(
         `HTTP/1.1 200 OK\r\n${JSON_TYPE}transfer-encoding: chunked\r\n\r\nf\r\n{"for":"first"}\r\n0\r\n\r\n${POISON}`,
@@ -83,7 +83,7 @@ const SURPLUS: readonly (readonly [string, (request: RawRequest) => void])[] = [
 ];
 
 for (const [name, answer] of SURPLUS) {
-  test(`${name} destroys the connection and poisons nobody`, async (t) => {
+  test(`${name} destroys the connection and affects no other request`, async (t) => {
     const used: number[] = [];
     const closed = Promise.withResolvers<void>();
     const base = await rawServer(t, (request) => {
@@ -104,7 +104,7 @@ for (const [name, answer] of SURPLUS) {
   });
 }
 
-test("71: a clean connection is used again, one request at a time", async (t) => {
+test("71: a clean connection is reused, one request at a time", async (t) => {
   const used: number[] = [];
   const base = await rawServer(t, ({ socket, connection }) => {
     used.push(connection);
@@ -113,13 +113,13 @@ test("71: a clean connection is used again, one request at a time", async (t) =>
   const { dispatcher } = rig(t, [upstream("east", base)]);
   for (let at = 0; at < 3; at++) {
     assertAnswered(await dispatcher.run(ask([route("east")], { stream: false })));
-    // undici takes a connection back one turn after its reply.
+    // undici accepts a connection back one turn after its reply.
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   }
   assert.deepEqual(used, [1, 1, 1]);
 });
 
-test("C9: an early refusal, before the body is read, is answered and its connection dropped", async (t) => {
+test("C9: an early refusal, before the body is read, is passed on and its connection closed", async (t) => {
   const { createServer } = await import("node:net");
   const { listening } = await import("./rig.ts");
   const server = createServer((socket) => {

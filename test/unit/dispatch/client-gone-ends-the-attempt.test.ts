@@ -1,4 +1,4 @@
-/** docs/failure-model.md rows D1 and D2: a client that leaves stops the upstream in the same tick. */
+/** docs/failure-model.md rows D1 and D2: a client that disconnects stops the upstream in the same tick. */
 import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import test from "node:test";
@@ -21,7 +21,7 @@ import {
   upstream,
 } from "./rig.ts";
 
-test("D1: gone while the upstream thinks: its connection closes and no other is tried", async (t) => {
+test("D1: disconnect while waiting for an answer: the upstream's connection closes and no other is tried", async (t) => {
   const asked = Promise.withResolvers<Socket>();
   const silent = await rawServer(t, ({ socket }) => asked.resolve(socket));
   const { dispatcher } = rig(t, [upstream("east", silent), upstream("west", silent)]);
@@ -39,7 +39,7 @@ test("D1: gone while the upstream thinks: its connection closes and no other is 
   await closed;
 });
 
-test("D1: gone while connecting: the request is never written", async (t) => {
+test("D1: disconnect while connecting: the request is never written", async (t) => {
   let written = 0;
   const connected = Promise.withResolvers<Socket>();
   const server = createServer((socket) => {
@@ -65,14 +65,14 @@ test("D1: gone while connecting: the request is never written", async (t) => {
   assert.equal(written, 0);
 });
 
-test("a client gone before the start costs no attempt", async (t) => {
+test("a client that disconnects before the start costs no attempt", async (t) => {
   const { dispatcher } = rig(t, [upstream("east", "http://127.0.0.1:9/v1")]);
   const result = await dispatcher.run(ask([route("east")], { signal: AbortSignal.abort() }));
   assert.ok(!result.answered && result.clientGone);
   assert.equal(result.attempts.length, 0);
 });
 
-test("D2: abort after the hand-over destroys the connection, and the sink hears nothing more", async (t) => {
+test("D2: an abort after the hand-over destroys the connection, and the sink gets nothing more", async (t) => {
   const asked = Promise.withResolvers<Socket>();
   const base = await rawServer(t, ({ socket }) => {
     socket.write(`${SSE_HEAD}transfer-encoding: chunked\r\n\r\n${chunked("data: a\n\n")}`);
@@ -96,7 +96,7 @@ test("D2: abort after the hand-over destroys the connection, and the sink hears 
   assert.deepEqual(heard, []);
 });
 
-test("an inspector that throws is a defect: run rejects and the upstream is let go", async (t) => {
+test("an inspector that throws is a defect: run rejects and the upstream's connection is closed", async (t) => {
   const asked = Promise.withResolvers<Socket>();
   const base = await rawServer(t, ({ socket }) => {
     socket.write(`${SSE_HEAD}transfer-encoding: chunked\r\n\r\n${chunked("data: a\n\n")}`);
@@ -117,7 +117,7 @@ test("an inspector that throws is a defect: run rejects and the upstream is let 
   await closing(socket);
 });
 
-test("D1: gone while a long request is still being written to a server that does not read", async (t) => {
+test("D1: disconnect while a long request is being written to a server that does not read", async (t) => {
   const asked = Promise.withResolvers<Socket>();
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -141,7 +141,7 @@ test("D1: gone while a long request is still being written to a server that does
   await closed;
 });
 
-test("who leaves in the turn that makes it the probe leaves the probe to the next", async (t) => {
+test("a client that disconnects in the turn in which its request becomes the probe leaves the probe to the next one", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const client = new AbortController();
@@ -152,7 +152,7 @@ test("who leaves in the turn that makes it the probe leaves the probe to the nex
   });
   const dispatcher = createDispatcher({
     ...{ upstreams: byName([settings]), clock, random: () => 0.5, onWarning() {} },
-    // Between the grant of its slot and its first step.
+    // Between getting its slot and its first step.
     onWaited: () => client.abort(),
     onReturned: (name) => returned.push(name),
   });
@@ -165,7 +165,7 @@ test("who leaves in the turn that makes it the probe leaves the probe to the nex
     );
   const standing = () => dispatcher.report()[0]?.standing;
   const failing = run();
-  // There is no other route, so it is asked though it rests, and that is no probe.
+  // There is no other route, so the ejected upstream is used, and that is no probe.
   for (let at = 0; at < 2; at++) (await east.next()).answer(500);
   refusalIn(await failing);
   const asked = run();

@@ -1,4 +1,4 @@
-/** A stream that reached its terminal frame leaves its connection to the next request; one that goes on does not. */
+/** A stream that reached its terminal frame leaves its connection to the next request; one that continues does not. */
 import assert from "node:assert/strict";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -27,7 +27,7 @@ async function server(t: test.TestContext, serve: (res: ServerResponse) => void)
 test("twenty streams in a row use one connection", async (t) => {
   const { base, sockets } = await server(t, (res) => {
     res.write("data: 1\n\n");
-    // The end comes after the terminal frame, in a segment of its own.
+    // The end follows the terminal frame, in a segment of its own.
     setImmediate(() => res.end("data: [DONE]\n\n"));
   });
   const { dispatcher } = rig(t, [upstream("east", base, { maxConcurrency: 1 })]);
@@ -42,7 +42,7 @@ test("twenty streams in a row use one connection", async (t) => {
   assert.equal(sockets.size, 1);
 });
 
-test("an upstream that talks on behind the end is cut off", async (t) => {
+test("an upstream that keeps sending after the terminal frame is cut off", async (t) => {
   const { base, nextClose } = await server(t, (res) => {
     res.write("data: 1\n\n");
     const more = () => {
@@ -60,7 +60,7 @@ test("an upstream that talks on behind the end is cut off", async (t) => {
   await closed;
 });
 
-test("an upstream that says nothing behind the end, and does not end its body, is cut off after a second", {
+test("an upstream that neither sends nor ends its body after the terminal frame is cut off after a second", {
   timeout: 10_000,
 }, async (t) => {
   const { base, nextClose } = await server(t, (res) => res.write("data: 1\n\n"));

@@ -19,7 +19,7 @@ import {
 
 const ONE_JSON = { stream: false, deadlineMs: 1_000_000 } as const;
 
-/** Which of `a` and `b` a new conversation goes to. */
+/** The upstream of `a` and `b` that a new conversation goes to. */
 function homeOf(conversation: string): string | undefined {
   return orderRoutes([route("a"), route("b")], (one) => drawOf(conversation, one))[0]?.upstream;
 }
@@ -33,7 +33,7 @@ async function changeable(t: TestContext): Promise<{ base: string; status: numbe
   return made;
 }
 
-test("weights hold over many conversations, and each draws the same at every replica", () => {
+test("over many conversations the weights hold, and each conversation draws the same at every replica", () => {
   const routes = [route("light", { weight: 1 }), route("heavy", { weight: 3 }), route("last", { priority: 1 })];
   let heavy = 0;
   for (let at = 0; at < 4_000; at++) {
@@ -48,7 +48,7 @@ test("weights hold over many conversations, and each draws the same at every rep
   assert.ok(Math.abs(heavy / 4_000 - 0.75) < 0.03, `${heavy}`);
 });
 
-test("every turn goes to the same upstream, whatever chance says of other requests", async (t) => {
+test("every turn goes to the same upstream, independent of the random draw", async (t) => {
   let chance = 0;
   const upstreams = [upstream("a", await replying(t, jsonReply())), upstream("b", await replying(t, jsonReply()))];
   const { dispatcher } = rig(t, upstreams, new FakeClock(), () => (chance = (chance + 0.37) % 1));
@@ -64,7 +64,7 @@ test("every turn goes to the same upstream, whatever chance says of other reques
   assert.equal(new Set([...seen.values()].flatMap((places) => [...places])).size, 2, "they are spread all the same");
 });
 
-test("where a request says which upstream it comes from, that counts more than what was remembered", async (t) => {
+test("an upstream that the request itself indicates takes precedence over the remembered one", async (t) => {
   const upstreams = [upstream("a", await replying(t, jsonReply())), upstream("b", await replying(t, jsonReply()))];
   const { dispatcher } = rig(t, upstreams, new FakeClock());
   const conversation = "a conversation";
@@ -80,7 +80,7 @@ test("where a request says which upstream it comes from, that counts more than w
   assert.equal(result.route.upstream, back);
 });
 
-test("a failure moves the conversation, which then stays where it was answered", async (t) => {
+test("a failure moves the conversation, which then stays at the upstream that answered it", async (t) => {
   const a = await changeable(t);
   const b = await changeable(t);
   const clock = new FakeClock();
@@ -108,7 +108,7 @@ test("a failure moves the conversation, which then stays where it was answered",
   );
 });
 
-test("an ill or a full upstream is not insisted on", async (t) => {
+test("affinity does not insist on an ejected or full upstream", async (t) => {
   const a = await heldServer(t);
   const b = await heldServer(t);
   const clock = new FakeClock();
@@ -125,7 +125,7 @@ test("an ill or a full upstream is not insisted on", async (t) => {
   elsewhere.answer();
   const upstreams = [await first, await second].map((result) => result.answered && result.route.upstream);
   assert.deepEqual(upstreams, homeOf("one") === "a" ? ["a", "b"] : ["b", "a"]);
-  // The second turn was answered elsewhere last, and there it fails: back to where there is health.
+  // The second turn was answered by the other upstream, which fails now: the conversation returns to the healthy one.
   const third = turn();
   (await other.next()).answer(500);
   (await home.next()).answer();
@@ -136,7 +136,7 @@ test("an ill or a full upstream is not insisted on", async (t) => {
   assertAnswered(await fourth);
 });
 
-test("within its priority only; where only one account can read the thinking, before all others", async (t) => {
+test("affinity applies within a priority, but across priorities if only one account can read the thinking", async (t) => {
   const main = await changeable(t);
   const spare = await changeable(t);
   for (const [accountBoundThinking, expected] of [
@@ -162,7 +162,7 @@ test("within its priority only; where only one account can read the thinking, be
   }
 });
 
-/** Upstreams, each of which takes so long for a turn of a conversation as the test says. */
+/** Upstreams whose turns take as long as the test says. */
 async function paced<Name extends string>(t: TestContext, delaysMs: Record<Name, number>) {
   const clock = new FakeClock();
   const serving = (name: Name) =>
@@ -183,9 +183,9 @@ async function paced<Name extends string>(t: TestContext, delaysMs: Record<Name,
   return { delaysMs, turn };
 }
 
-test("a slow upstream does not keep its conversations while another is fast", async (t) => {
+test("a slow upstream loses its conversations while another is fast", async (t) => {
   const { delaysMs, turn } = await paced(t, { a: 0, b: 0 });
-  // Both have been seen.
+  // Both have been measured.
   for (let at = 0; at < 20; at++) await turn(`other-${at}`);
   const home = await turn("one");
   delaysMs[home] = 2_000;
@@ -203,7 +203,7 @@ test("a slow upstream keeps its conversations while the others are not much fast
   for (let at = 0; at < 4; at++) assert.equal(await turn("one"), home);
 });
 
-test("a fast upstream of another priority makes nobody slow", async (t) => {
+test("a fast upstream of another priority does not make an upstream count as slow", async (t) => {
   const { turn } = await paced(t, { a: 20_000, b: 20_000, spare: 10 });
   const routes = [route("a"), route("b"), route("spare", { priority: 1 })];
   for (const one of routes) await turn("other", [one]);

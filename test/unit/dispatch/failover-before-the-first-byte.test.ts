@@ -1,5 +1,5 @@
 /**
- * docs/failure-model.md rows C1, C2, C4, C8 and 69: until the first byte of an answer another upstream may be asked.
+ * docs/failure-model.md rows C1, C2, C4, C8 and 69: before the first byte of an answer another upstream may be tried.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -38,7 +38,7 @@ const RETRIED: readonly (readonly [string, string])[] = [
   ["C8: 205", "HTTP/1.1 205 Reset Content\r\ncontent-length: 0\r\n\r\n"],
   ["C8: 304", "HTTP/1.1 304 Not Modified\r\n\r\n"],
   [
-    "C4: bytes without a name where a stream was asked",
+    "C4: bytes without a type where a stream was requested",
     "HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 2\r\n\r\nhi",
   ],
   ["C4: HTML with 200", "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\n\r\n<html>"],
@@ -54,7 +54,7 @@ for (const [name, reply] of RETRIED) {
     const result = await dispatcher.run(ask([route("bad"), route("good", { priority: 1 })]));
     assertAnswered(result);
     assert.equal(result.route.upstream, "good");
-    // A status that is no answer says that nothing was answered, and so that nothing is on the bill.
+    // Such a status shows that the upstream has answered nothing, and so that nothing is billed for it.
     assert.equal(result.attempts[0]?.refusedByUpstream, !name.startsWith("C4"));
     assert.deepEqual(
       result.attempts.map(({ upstream, sentToUpstream }) => [upstream, sentToUpstream]),
@@ -69,7 +69,7 @@ for (const [name, reply] of RETRIED) {
 }
 
 for (const type of ["application/json", "text/plain; charset=utf-8"]) {
-  test(`C4: what a stream's bytes are, the inspector says, and not the name ${type}`, async (t) => {
+  test(`C4: the inspector decides whether bytes are a stream, not the type ${type}`, async (t) => {
     const head = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-length: 2\r\n\r\nhi`;
     const { dispatcher } = rig(t, [upstream("east", await replying(t, head))]);
     const result = await dispatcher.run(ask([route("east")]));
@@ -78,7 +78,7 @@ for (const type of ["application/json", "text/plain; charset=utf-8"]) {
   });
 }
 
-test("C1: a refused connection goes to the other upstream, and nothing was sent", async (t) => {
+test("C1: a refused connection fails over to the other upstream, and nothing was sent", async (t) => {
   const good = await replying(t, GOOD_STREAM);
   const bad = await closedPort(t);
   const { dispatcher, warnings } = rig(t, [upstream("bad", bad), upstream("good", good)]);
@@ -87,7 +87,7 @@ test("C1: a refused connection goes to the other upstream, and nothing was sent"
   assert.deepEqual(
     warnings.map(({ kind, reason, asked }) => [kind, reason, asked]),
     [["unreachable", "ECONNREFUSED", `POST ${bad}/chat/completions`]],
-    "the operator is told at once, though it is not passed over yet",
+    "the operator is warned at once, though it is not passed over yet",
   );
   assert.equal(result.attempts[0]?.outcome, "upstream_unavailable");
   assert.equal(result.attempts[0]?.reason, "ECONNREFUSED");
@@ -101,7 +101,7 @@ test("C1: a name that does not resolve is upstream_unavailable", async (t) => {
   assert.equal(refusalIn(result).cause, "upstream_unavailable");
 });
 
-test("C1: the only upstream is tried once more after a reset, and no third time", async (t) => {
+test("C1: the only upstream is tried once more after a reset, and not a third time", async (t) => {
   let requests = 0;
   const bad = await rawServer(t, ({ socket }) => {
     requests += 1;
@@ -114,7 +114,7 @@ test("C1: the only upstream is tried once more after a reset, and no third time"
   assert.equal(result.attempts.length, 2);
 });
 
-test("the only upstream is asked once more after what is as good as a 5xx", async (t) => {
+test("the only upstream is tried once more after an answer that counts as a 5xx", async (t) => {
   for (const status of ["409 Conflict", "425 Too Early", "500 Oops"]) {
     const { dispatcher } = rig(t, [upstream("bad", await replying(t, jsonReply("{}", status)))]);
     const result = await dispatcher.run(ask([route("bad")]));
@@ -123,7 +123,7 @@ test("the only upstream is asked once more after what is as good as a 5xx", asyn
   }
 });
 
-test("the only upstream is asked for another model of the same name before it is asked for the same one again", async (t) => {
+test("another model of the same name at the only upstream is tried before the same one again", async (t) => {
   const asked: string[] = [];
   const east = await rawServer(t, ({ socket, text }) => {
     const { model } = JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as { model: string };
@@ -137,7 +137,7 @@ test("the only upstream is asked for another model of the same name before it is
   assert.deepEqual([asked, result.token.model], [["a", "b"], "b"]);
 });
 
-test("the only upstream is not asked again after 429 or 401", async (t) => {
+test("the only upstream is not tried again after 429 or 401", async (t) => {
   for (const [status, cause] of [
     ["429 Slow", "upstream_rate_limit"],
     ["401 No", "upstream_forbidden"],
@@ -149,7 +149,7 @@ test("the only upstream is not asked again after 429 or 401", async (t) => {
   }
 });
 
-test("C2: silence before the headers ends at first_byte for a stream, and fails over", async (t) => {
+test("C2: silence before the headers ends a stream at first_byte and fails over", async (t) => {
   const silent = await rawServer(t, () => {});
   const good = await replying(t, GOOD_STREAM);
   const slow = upstream("slow", silent, timeouts({ firstByteMs: 30 }));
@@ -162,7 +162,7 @@ test("C2: silence before the headers ends at first_byte for a stream, and fails 
   assert.equal(refusalIn(alone).cause, "upstream_timeout");
 });
 
-test("C2: headers without a body byte are still no first byte", async (t) => {
+test("C2: headers without a body byte do not count as a first byte", async (t) => {
   const silent = await replying(t, `${SSE_HEAD}\r\n`);
   const { dispatcher } = rig(t, [upstream("slow", silent, timeouts({ firstByteMs: 30 }))]);
   const result = await dispatcher.run(ask([route("slow")]));
@@ -170,7 +170,7 @@ test("C2: headers without a body byte are still no first byte", async (t) => {
   assert.match(result.attempts[0]?.reason ?? "", /no byte/);
 });
 
-test("C2: a whole reply has its own time, idle and deadline theirs", async (t) => {
+test("C2: a reply that is not streamed has a time limit of its own, and so do idle and deadline", async (t) => {
   const cases = [
     [timeouts({ wholeMs: 30 }), 20_000, /no whole answer/],
     [timeouts({ idleMs: 30 }), 20_000, /silence/],
@@ -188,7 +188,7 @@ test("C2: a whole reply has its own time, idle and deadline theirs", async (t) =
   }
 });
 
-test("a first event that is an error fails over; a rejected one does not", async (t) => {
+test("an error as the first event fails over, a rejected one does not", async (t) => {
   const bad = await replying(t, GOOD_STREAM);
   const { dispatcher } = rig(t, [upstream("bad", bad), upstream("good", await replying(t, GOOD_STREAM))]);
   for (const [cause, attempts] of [
@@ -220,7 +220,7 @@ test("nothing is retried once the first byte is accepted", async (t) => {
   assert.equal(requests, 1);
 });
 
-test("C8: 102 and 103 are swallowed", async (t) => {
+test("C8: 102 and 103 are skipped", async (t) => {
   const early = `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${GOOD_STREAM}`;
   const { dispatcher } = rig(t, [upstream("east", await replying(t, early))]);
   const result = await dispatcher.run(ask([route("east")]));

@@ -1,6 +1,5 @@
 /**
- * docs/failure-model.md row C7: a body that was packed although nobody asked for that is unpacked within bounds, or
- * refused.
+ * docs/failure-model.md row C7: a body compressed without being requested so is decompressed within limits, or refused.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -37,7 +36,7 @@ async function serving(t: test.TestContext, type: string, encoding: string, body
 }
 
 for (const [encoding, pack] of Object.entries(PACK)) {
-  test(`${encoding}: a whole reply and a stream are unpacked`, async (t) => {
+  test(`${encoding}: a reply and a stream are decompressed`, async (t) => {
     const whole = await serving(t, "application/json", encoding, pack(Buffer.from('{"ok":true}')));
     const reply = await whole.run(ask([route("east")], { stream: false }));
     assertAnswered(reply);
@@ -51,7 +50,7 @@ for (const [encoding, pack] of Object.entries(PACK)) {
     assert.equal(rest.text.length, events.length);
   });
 
-  test(`${encoding}: what a client does not read is not unpacked`, { timeout: 30_000 }, async (t) => {
+  test(`${encoding}: what a client does not read is not decompressed`, { timeout: 30_000 }, async (t) => {
     const length = 8 * 1024 * 1024;
     const packed = pack(Buffer.alloc(length, 0x20));
     const dispatcher = await serving(t, "text/event-stream", encoding, packed);
@@ -60,7 +59,7 @@ for (const [encoding, pack] of Object.entries(PACK)) {
     const { body } = stream;
     assert.ok(body);
     body.pause(true);
-    // As long as all of it takes.
+    // As long as decompressing all of it takes.
     for (let times = 0; times < 4; times++) await UNPACK[encoding as keyof typeof PACK](packed);
     assert.ok(body.bytesReceived < 4 * BUFFERED_BYTES_MAX, `${body.bytesReceived} bytes`);
     body.resume();
@@ -78,7 +77,7 @@ for (const [encoding, pack] of Object.entries(PACK)) {
   });
 }
 
-test("stacked, unknown and false encodings are upstream_invalid", async (t) => {
+test("stacked, unknown and wrong encodings are upstream_invalid", async (t) => {
   for (const encoding of ["gzip, gzip", "gzip, br", "compress", "gzip"]) {
     const dispatcher = await serving(t, "application/json", encoding, Buffer.from("{}"));
     const result = await dispatcher.run(ask([route("east")], { stream: false }));
@@ -86,7 +85,7 @@ test("stacked, unknown and false encodings are upstream_invalid", async (t) => {
   }
 });
 
-test("an upstream that has said all has its slot back, however slowly the client takes what is unpacked of it", {
+test("an upstream that has sent everything frees its slot, however slowly the client reads the decompressed data", {
   timeout: 20_000,
 }, async (t) => {
   const text = `data: ${"x".repeat(8 * BUFFERED_BYTES_MAX)}\n\n`;
@@ -108,7 +107,7 @@ test("an upstream that has said all has its slot back, however slowly the client
   assert.equal(Buffer.concat(taken).toString(), text);
 });
 
-test("a packed stream that is cut is an error, not an end", async (t) => {
+test("a compressed stream that is cut is an error, not an end", async (t) => {
   const packed = gzipSync(Buffer.from(`data: ${Array.from({ length: 40_000 }, Math.random).join()}\n\n`));
   const dispatcher = await serving(t, "text/event-stream", "gzip", packed.subarray(0, packed.length / 2));
   const result = await dispatcher.run(ask([route("east")]));
@@ -116,7 +115,7 @@ test("a packed stream that is cut is an error, not an end", async (t) => {
   assert.equal((await readRest(result)).fault?.cause, "upstream_invalid");
 });
 
-test("identity is no encoding, and a whole reply over the limit is refused unpacked too", async (t) => {
+test("identity is no encoding, and a reply above the size limit is refused without any decompression, too", async (t) => {
   const plain = await serving(t, "application/json", "identity", Buffer.from("{}"));
   assertAnswered(await plain.run(ask([route("east")], { stream: false })));
   const long = await serving(t, "application/json", "identity", Buffer.alloc(WHOLE_BYTES_MAX + 1, 0x20));

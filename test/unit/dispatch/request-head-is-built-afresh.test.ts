@@ -1,4 +1,4 @@
-/** docs/failure-model.md row 74: what goes upstream is ours, and only ours. */
+/** docs/failure-model.md row 74: an upstream gets only headers that the gateway sets. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Protocol } from "../../../src/values/protocol.ts";
@@ -64,7 +64,7 @@ const EXPECTED: Readonly<Record<Protocol, readonly string[]>> = {
 };
 
 for (const protocol of ["chat", "responses", "messages"] as const) {
-  test(`${protocol}: exactly our own headers, in one case`, async (t) => {
+  test(`${protocol}: exactly the gateway's own headers, in one case`, async (t) => {
     const lines = (await sentBy(t, protocol)).filter((line) => !line.startsWith("host: 127.0.0.1:"));
     assert.deepEqual(lines.toSorted(), [...EXPECTED[protocol], "accept: application/json", ...COMMON].toSorted());
   });
@@ -74,12 +74,12 @@ test("a stream asks for text/event-stream", async (t) => {
   assert.ok((await sentBy(t, "chat", { stream: true })).includes("accept: text/event-stream"));
 });
 
-test("a side endpoint's suffix stands behind the protocol's path and before the base address's query", async (t) => {
+test("the suffix of a side endpoint follows the protocol's path and precedes the query of the base URL", async (t) => {
   const [line] = await sentBy(t, "messages", { pathSuffix: "/count_tokens" });
   assert.equal(line, "POST /v1/messages/count_tokens?api=2 HTTP/1.1");
 });
 
-test("a body of any length is sent whole, and its length before it", async (t) => {
+test("a body of any length is sent completely, with its length before it", async (t) => {
   const texts: string[] = [];
   const base = await rawServer(t, (request) => {
     texts.push(request.text);

@@ -1,4 +1,4 @@
-/** Small servers that send exactly the bytes they are given, and an asker whose inspector accepts what a test says. */
+/** Small servers that send exactly the given bytes, and requests whose inspector accepts what a test says. */
 import { once } from "node:events";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { type AddressInfo, createServer as createNetServer, type Server, type Socket } from "node:net";
@@ -29,13 +29,13 @@ export async function httpServer(t: TestContext, listener: RequestListener): Pro
 
 export interface RawRequest {
   readonly socket: Socket;
-  /** The request as it came, head and body. */
+  /** The request as it was received, head and body. */
   readonly text: string;
   /** Which connection this is, from 1. */
   readonly connection: number;
 }
 
-/** A server of bare bytes: `answer` is called once a request has arrived whole. */
+/** A server of raw bytes: `answer` is called once a request is complete. */
 export async function rawServer(t: TestContext, answer: (request: RawRequest) => void): Promise<string> {
   let connections = 0;
   const server = createNetServer((socket) => {
@@ -79,12 +79,12 @@ export function closing(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once("close", () => resolve()));
 }
 
-/** A base URL where nothing listens. */
+/** A base URL at which no server listens. */
 export async function closedPort(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${await refusingPort(t)}/v1`;
 }
 
-/** So patient that tests of other things never meet it. */
+/** Long enough that tests of other behaviour never reach them. */
 export const HEALTH: UpstreamSettings["health"] = {
   failures: 1_000,
   failurePercent: 100,
@@ -133,13 +133,13 @@ export function route(name: string, more: Partial<Route> = {}, protocol: Protoco
 export interface Rig {
   readonly dispatcher: Dispatcher;
   readonly warnings: DispatchWarning[];
-  /** `name: reason` of upstreams that were passed over, and `name: returned`. */
+  /** `name: reason` of upstreams that were ejected, and `name: returned`. */
   readonly turns: string[];
-  /** How long requests have waited for a place, by upstream. */
+  /** How long requests have waited for a slot, by upstream. */
   readonly waits: [string, number][];
 }
 
-/** A dispatcher over these upstreams, in whose order the routes stay (chance always draws the same). */
+/** A dispatcher over these upstreams, with the routes in their order (the random draw is constant). */
 export function rig(
   t: TestContext,
   upstreams: readonly UpstreamSettings[],
@@ -166,7 +166,7 @@ export function byName(upstreams: readonly UpstreamSettings[]): ReadonlyMap<stri
   return new Map(upstreams.map((settings) => [settings.name, settings]));
 }
 
-/** What the inspector was shown; the tests' token. */
+/** What the inspector was given; the token of the tests. */
 export interface Seen {
   readonly chunks: Buffer[];
   readonly model: string;
@@ -214,7 +214,7 @@ export function refusalIn(result: Answered<Seen> | Unanswered) {
   return result.refusal;
 }
 
-/** Reads a handed-over body to its end; fails when anything follows the end. */
+/** Reads a handed-over body to its end; fails if anything follows the end. */
 export async function readRest(result: Answered<Seen>): Promise<{ text: string; fault: ReplyFault | undefined }> {
   const chunks: Uint8Array[] = [];
   let over = false;
@@ -222,7 +222,7 @@ export async function readRest(result: Answered<Seen>): Promise<{ text: string; 
   const close = (found: ReplyFault | undefined) => {
     if (over) reject(new Error("two ends"));
     over = true;
-    // A second event would come in the same burst of I/O.
+    // A second event would arrive in the same burst of I/O.
     setImmediate(() => setImmediate(() => resolve(found)));
   };
   const sink: BodySink = {
@@ -241,7 +241,7 @@ export async function readRest(result: Answered<Seen>): Promise<{ text: string; 
 export const SSE_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
 export const JSON_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
-/** A whole JSON reply as bytes. */
+/** A complete JSON reply as bytes. */
 export function jsonReply(body = '{"ok":true}', status = "200 OK", headers = ""): string {
   return `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
 }
@@ -250,12 +250,12 @@ export function chunked(text: string): string {
   return `${text.length.toString(16)}\r\n${text}\r\n`;
 }
 
-/** A server that gives every request the same whole reply. */
+/** A server that gives every request the same reply. */
 export async function replying(t: TestContext, reply: string): Promise<string> {
   return rawServer(t, ({ socket }) => socket.write(Buffer.from(reply, "latin1")));
 }
 
-/** Wall time that stands still and timers that run when the test says so. */
+/** A wall clock that never moves and timers that run when the test says so. */
 export class FakeClock implements Clock {
   #nowMs = 1_000;
   readonly #timers = new Set<{ atMs: number; task: () => void }>();
@@ -274,7 +274,7 @@ export class FakeClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Timers that would still run. */
+  /** Timers that are still pending. */
   get pending(): number {
     return this.#timers.size;
   }
@@ -321,7 +321,7 @@ export async function heldServer(t: TestContext): Promise<{ readonly base: strin
   };
 }
 
-/** Resolves once everything that is ready now has been done. */
+/** Resolves once everything that is ready now is done. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }

@@ -1,4 +1,4 @@
-/** Which route is asked first, which next, and that places are bounded (ARCHITECTURE.md promise 13). */
+/** Which route is tried first and which next, and that concurrency is bounded (ARCHITECTURE.md promise 13). */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { orderRoutes } from "../../../src/dispatch/choose.ts";
@@ -26,7 +26,7 @@ import {
   upstream,
 } from "./rig.ts";
 
-/** Numbers in [0, 1) that are the same in each run. */
+/** Pseudo-random numbers in [0, 1), the same in each run. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -53,7 +53,7 @@ test("a lower priority number always comes first; weights share within one prior
   assert.ok(Math.abs(heavyFirst / 10_000 - 0.75) < 0.02, `${heavyFirst}`);
 });
 
-test("the retry budget is a fifth of what runs, and at least three", () => {
+test("the retry budget is a fifth of the running requests, and at least three", () => {
   const budget = new RetryBudget();
   assert.deepEqual(
     [0, 1, 2, 3].map(() => budget.take(0)),
@@ -96,7 +96,7 @@ test("a full upstream is passed over; when all are full the answer is 429 with r
   second.body?.abort();
 });
 
-test("a route that cannot carry the request is passed over; when none can, its refusal is the answer", async (t) => {
+test("a route that cannot carry the request is passed over, and if none can, its refusal is the answer", async (t) => {
   const { dispatcher } = rig(t, [upstream("east", await replying(t, jsonReply()))]);
   const routes = [route("east", { upstreamModel: "a" }), route("east", { upstreamModel: "b", priority: 1 })];
   const refused = refusal("untranslatable", { param: "tools" });
@@ -111,7 +111,7 @@ test("a route that cannot carry the request is passed over; when none can, its r
   assert.equal(none.attempts.length, 0);
 });
 
-test("no third attempt, however many routes there are", async (t) => {
+test("there is no third attempt, however many routes there are", async (t) => {
   const dead = await closedPort(t);
   const upstreams = ["a", "b", "c"].map((name) => upstream(name, dead));
   const { dispatcher } = rig(t, upstreams);
@@ -122,7 +122,7 @@ test("no third attempt, however many routes there are", async (t) => {
   );
 });
 
-test("a reload sends new requests to the new address while a running stream finishes on the old", async (t) => {
+test("a reload sends new requests to the new address while a running stream finishes at the old one", async (t) => {
   const finish = Promise.withResolvers<void>();
   const before = await rawServer(t, ({ socket }) => {
     socket.write(`${SSE_HEAD}transfer-encoding: chunked\r\n\r\n${chunked("data: old\n\n")}`);
@@ -146,7 +146,7 @@ const UNUSABLE = {
   tls: { ca: undefined, identity: { cert: "no PEM", key: new Secret("no PEM") }, serverName: undefined },
 };
 
-test("a reload that changes nothing keeps the connections; one that cannot be taken changes nothing", async (t) => {
+test("a reload without changes keeps the connections, and a failed one changes nothing", async (t) => {
   const connections = new Set<number>();
   const base = await rawServer(t, ({ socket, connection }) => {
     connections.add(connection);
@@ -165,7 +165,7 @@ test("a reload that changes nothing keeps the connections; one that cannot be ta
   assert.equal(connections.size, 1);
 });
 
-test("a reload with another credential, or another value of a header, asks with that from then on", async (t) => {
+test("after a reload with another credential or header value, requests use it", async (t) => {
   const seen: string[] = [];
   const base = await httpServer(t, ({ headers }, response) => {
     seen.push(`${headers.authorization} ${headers["x-team"]}`);
@@ -181,7 +181,7 @@ test("a reload with another credential, or another value of a header, asks with 
   assert.deepEqual(seen, ["Bearer key-1 a", "Bearer key-2 a", "Bearer key-2 b"]);
 });
 
-test("what a reload has replaced is forgotten once nothing runs there", async () => {
+test("what a reload has replaced is dropped once no request runs there", async () => {
   const east = upstream("east", "http://127.0.0.1:9/v1");
   const clock = new FakeClock();
   const pool = new UpstreamPool(byName([east]), { clock, random: () => 0.5, onEjected() {}, onReturned() {} });

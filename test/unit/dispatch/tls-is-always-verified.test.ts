@@ -1,6 +1,4 @@
-/**
- * docs/failure-model.md row 70: a certificate for another host, an expired one, or one of a stranger's CA is refused.
- */
+/** docs/failure-model.md row 70: a certificate for another host, an expired one, or one of an unknown CA is refused. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -36,7 +34,7 @@ makeCa("strangers");
 makeCertificate("good", "ours", "DNS:localhost", "-days", "1");
 makeCertificate("elsewhere", "ours", "DNS:elsewhere.example", "-days", "1");
 makeCertificate("foreign", "strangers", "DNS:localhost", "-days", "1");
-// Every openssl understands a negative number of days; not every one understands -not_after.
+// Every openssl accepts a negative number of days; not every one accepts -not_after.
 makeCertificate("expired", "ours", "DNS:localhost", "-days", "-1");
 
 function trusting(caFile: string): Pick<UpstreamSettings, "tls"> {
@@ -72,7 +70,7 @@ for (const [name, caFile] of [
       if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
       else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
     });
-    // Somebody's environment must not switch verification off.
+    // An environment variable must not disable verification.
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
     let requests = 0;
     const base = await serving(t, name, () => {

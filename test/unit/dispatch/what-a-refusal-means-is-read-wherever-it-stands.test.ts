@@ -1,4 +1,4 @@
-/** docs/translation-rules.md rule 47: which member of a refusal's body says what it means, and whose words count. */
+/** docs/translation-rules.md rule 47: which member of an error body gives its meaning, and whose message is used. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readUpstreamWords } from "../../../src/dispatch/upstream/words.ts";
@@ -14,7 +14,7 @@ test("a name in `status` means the same as one in `code` or `type`", () => {
   }
 });
 
-test("a router's own words stay where the server behind it has said nothing that can be read", () => {
+test("a router's own message is used if the server behind it gave none that can be read", () => {
   const refused = (raw: unknown) => wordsOf({ error: { message: "Provider returned error", metadata: { raw } } });
   assert.equal(refused('{"error":{"message":"prompt is too long"}}').message, "prompt is too long");
   for (const raw of ["{}", '{"error":{"code":400}}', "Bad Gateway", '"text"', 7, undefined]) {

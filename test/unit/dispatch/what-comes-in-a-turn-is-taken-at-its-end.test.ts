@@ -1,4 +1,4 @@
-/** What an upstream has said in a turn of the event loop waits for its end, and for nothing longer. */
+/** What an upstream sends in a turn of the event loop is processed at the end of that turn, and no later. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -11,7 +11,7 @@ import type { UpstreamController, UpstreamHandler } from "../../../src/dispatch/
 import { Cohort } from "../../../src/values/time.ts";
 import { FakeClock, route, upstream as settingsOf, settled } from "./rig.ts";
 
-/** An upstream whose words are the test's: undici would give them in the same order, at times of its own. */
+/** An upstream played by the test: undici would deliver the same calls in the same order, at times of its own. */
 function played(
   clock: FakeClock,
   inspector: Partial<DispatchAsk<null>["inspector"]> = {},
@@ -68,7 +68,7 @@ function played(
     fields,
     head: () => says.onResponseStart(controller, 200, fields, ""),
     data: (bytes: number) => says.onResponseData(controller, Buffer.alloc(bytes, " ")),
-    /** Without being made smaller, so that it fills what the unpacking may have waiting. */
+    /** Not compressed, so that it fills the buffer of the decompression. */
     packed: (bytes: Buffer) => says.onResponseData(controller, gzipSync(bytes, { level: 0 })),
     says: (text: string) => says.onResponseData(controller, Buffer.from(text)),
     end: () => says.onResponseEnd(controller, {}),
@@ -76,7 +76,7 @@ function played(
   };
 }
 
-test("an answer that has been read wins over a client that leaves in the same turn", async () => {
+test("an answer that has been received takes precedence over a client that disconnects in the same turn", async () => {
   const upstream = played(new FakeClock());
   upstream.head();
   upstream.data(10);
@@ -86,7 +86,7 @@ test("an answer that has been read wins over a client that leaves in the same tu
   assert.deepEqual([kind, record.bytesReceived], ["answered", 10]);
 });
 
-test("it wins over the request's deadline, too", async () => {
+test("an answer that has been received takes precedence over the request's deadline", async () => {
   const clock = new FakeClock();
   const upstream = played(clock);
   upstream.head();
@@ -96,7 +96,7 @@ test("it wins over the request's deadline, too", async () => {
   assert.equal((await upstream.result).kind, "answered");
 });
 
-test("half an answer wins over neither", async () => {
+test("half an answer does not take precedence over a disconnect", async () => {
   const upstream = played(new FakeClock());
   upstream.head();
   upstream.data(10);
@@ -105,7 +105,7 @@ test("half an answer wins over neither", async () => {
   assert.deepEqual([kind, record.bytesReceived, upstream.aborted.length], ["client_gone", 10, 1]);
 });
 
-test("at most 64 KiB wait, and the order is kept", async () => {
+test("at most 64 KiB are kept until the end of the turn, and the order is kept", async () => {
   const seen: number[] = [];
   const inspector = {
     chunk(_: null, bytes: Uint8Array) {
@@ -128,7 +128,7 @@ test("at most 64 KiB wait, and the order is kept", async () => {
   assert.equal((await upstream.result).kind, "answered");
 });
 
-test("small pieces of one turn are looked at as one, in their order", async () => {
+test("small pieces of one turn are inspected as one, in their order", async () => {
   const seen: string[] = [];
   const inspector = {
     chunk(_: null, bytes: Uint8Array) {
@@ -145,7 +145,7 @@ test("small pieces of one turn are looked at as one, in their order", async () =
   assert.equal(record.bytesReceived, 2_064);
 });
 
-test("a defect while a reply is looked at ends the attempt, and is told", async () => {
+test("an exception while a reply is inspected ends the attempt and is passed on", async () => {
   for (const when of ["whole", "chunk"] as const) {
     const defect = new Error("a defect");
     const inspector = {
@@ -161,7 +161,7 @@ test("a defect while a reply is looked at ends the attempt, and is told", async 
   }
 });
 
-/** A stream that was handed on with its first bytes, and what its reader is told of its end. */
+/** A stream that was handed over with its first bytes, and how it ended for its reader. */
 async function handed(onData: () => void = () => {}, pathSuffix?: string) {
   const clock = new FakeClock();
   const upstream = played(clock, {}, true, pathSuffix);
@@ -176,7 +176,7 @@ async function handed(onData: () => void = () => {}, pathSuffix?: string) {
   return { ...upstream, ends, clock, body: result.body };
 }
 
-test("a stream that breaks off later is told to the health of its upstream, and no probe is decided twice", async () => {
+test("a stream that breaks off later counts for the health of its upstream, and no probe is decided twice", async () => {
   const { breaks, told, ends } = await handed();
   breaks();
   await settled();
@@ -187,7 +187,7 @@ test("a stream that breaks off later is told to the health of its upstream, and 
   ]);
 });
 
-test("one of an endpoint beside the model's own says nothing of the model's upstream", async () => {
+test("a stream of a side endpoint does not affect the health of the model's upstream", async () => {
   const { breaks, told, ends } = await handed(() => {}, "/compact");
   breaks();
   await settled();
@@ -198,7 +198,7 @@ test("one of an endpoint beside the model's own says nothing of the model's upst
   ]);
 });
 
-test("what is let go of is read on though its reader had stopped, and leaves no timer when it breaks off", async () => {
+test("a body that is let go is read on although its reader had paused, and leaves no timer when it breaks off", async () => {
   const { data, breaks, flow, body, clock } = await handed();
   body.pause();
   data(BUFFERED_BYTES_MAX);
@@ -211,7 +211,7 @@ test("what is let go of is read on though its reader had stopped, and leaves no 
   assert.equal(clock.pending, 0);
 });
 
-test("a defect of who reads a stream ends it for him, and its connection", async () => {
+test("an exception in the reader of a stream ends the stream for it, and the connection", async () => {
   const { says, told, ends, aborted } = await handed(() => {
     throw new Error("a defect");
   });
@@ -223,7 +223,7 @@ test("a defect of who reads a stream ends it for him, and its connection", async
   assert.equal(told.length, 2);
 });
 
-test("a packed body that comes faster than it is unpacked stops the upstream until there is room", async () => {
+test("a compressed body that arrives faster than it is decompressed pauses the upstream until there is room", async () => {
   const upstream = played(new FakeClock(), {}, true);
   upstream.fields["content-encoding"] = "gzip";
   upstream.head();
@@ -235,12 +235,12 @@ test("a packed body that comes faster than it is unpacked stops the upstream unt
   assert.deepEqual(upstream.flow, ["paused", "resumed"]);
 });
 
-test("the head of an answer is not kept for as long as its body comes", async () => {
+test("the headers of an answer are not kept in memory while its body arrives", async () => {
   const { controller } = await handed();
   assert.equal(controller.rawHeaders, null);
 });
 
-test("how long the first byte of a stream took is noted once for its model", async () => {
+test("the time to the first byte of a stream is recorded once for its model", async () => {
   const { firstBytes, says } = await handed();
   says("more");
   await settled();
