@@ -1,4 +1,7 @@
-/** What a receiver answers, and what becomes of the notice: taken, tried again later and later, given up, or stopped. */
+/**
+ * What a receiver answers, and what happens to the notice: delivered, retried with growing pauses, given up, or
+ * stopped.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -17,7 +20,7 @@ import { rest, settingsOf, startRig, until } from "./rig.ts";
 
 const DAY_MS = 86_400_000;
 
-test("each secret signs, and the official library knows each signature and no other", () => {
+test("each secret signs, and the official library accepts each signature and no other", () => {
   const told = { outbox: tagOf("A"), name: "a", kind: "balance_low", ref: "r", data: {}, atMs: 0, dropped: 0 } as const;
   const message = messageOf(told);
   const secrets = ["old", "new"].map(webhookSecret);
@@ -36,7 +39,7 @@ test("each secret signs, and the official library knows each signature and no ot
   assert.notEqual(messageOf({ ...told, outbox: tagOf("B") }).id, message.id);
 });
 
-test("what took a balance down is named with its id: a request's as its client has it, an adjustment's as it was sent", () => {
+test("a low balance names its cause with its id: that of a request as the client knows it, that of an adjustment as it was sent", () => {
   const requestId = newRequestId(Date.UTC(2026, 10, 28), randomBytes);
   const said = (ref: string, data: Readonly<Record<string, string>>) =>
     JSON.parse(messageOf({ outbox: tagOf("A"), name: "a", kind: "balance_low", ref, data, atMs: 0, dropped: 0 }).body)
@@ -59,7 +62,7 @@ test("accounts with a long backlog take turns with one that has a single notice"
   const { clock, store, receiver } = await startRig(t);
   const add = (tag: Parameters<typeof store.addNotice>[0], ref: string) =>
     store.addNotice(tag, { kind: "balance_low", ref, data: { balance: "1", below: "2" } });
-  // As many as are served at one time.
+  // As many accounts as are served at a time.
   for (const name of "ABCDEFGH") {
     const tag = await makeAccount(store, `Long${name}`);
     for (let i = 1; i <= 40; i++) await add(tag, `${name}${i}`);
@@ -70,7 +73,7 @@ test("accounts with a long backlog take turns with one that has a single notice"
   assert.ok(place < (8 * 40) / 2, `${place} came before it`);
 });
 
-test("it is tried again later and later, and the next notice waits for it", async (t) => {
+test("a failed notice is retried with growing pauses, and the next notice waits for it", async (t) => {
   const { clock, receiver, tell, log, metric } = await startRig(t);
   receiver.answer = () => ({ status: 503 });
   await tell("first");
@@ -102,7 +105,7 @@ test("it is tried again later and later, and the next notice waits for it", asyn
   assert.ok(!JSON.stringify(log).includes("for=tests"), "no more of the address than its origin is logged");
 });
 
-test("a receiver that asks for more time gets it, in seconds or as a date", async (t) => {
+test("a receiver that asks for more time gets it, given in seconds or as a date", async (t) => {
   const { clock, receiver, tell } = await startRig(t);
   receiver.answer = () => ({ status: 429, headers: { "retry-after": "60" } });
   await tell("first");
@@ -125,7 +128,7 @@ test("a receiver that asks for more time gets it, in seconds or as a date", asyn
   await until(clock, () => receiver.log.length === 3);
 });
 
-test("one account's failures hold up no other", async (t) => {
+test("the failures of one account delay no other", async (t) => {
   const { clock, store, receiver, tell, tag } = await startRig(t);
   receiver.answer = ({ account }) => ({ status: account === "Told" ? 500 : 200 });
   await tell("first");
@@ -136,7 +139,7 @@ test("one account's failures hold up no other", async (t) => {
   assert.equal((await store.readNotices(tag, 5)).notices.length, 1);
 });
 
-test("once a receiver that was away takes one again, the others are tried soon, and not hours later", async (t) => {
+test("once a receiver accepts a notice again, the other accounts are retried soon, and not hours later", async (t) => {
   const { clock, store, receiver, tell } = await startRig(t);
   receiver.answer = () => ({ status: 502 });
   await tell("first");
@@ -159,7 +162,7 @@ test("once a receiver that was away takes one again, the others are tried soon, 
   assert.deepEqual([receiver.log.at(-1)?.account, receiver.log.at(-1)?.status], ["Told", 200]);
 });
 
-test("a receiver that has asked for time is left alone all the same, and one that takes some is not pressed", async (t) => {
+test("a requested pause is kept even then, and a receiver that accepts only some notices is not retried ever earlier", async (t) => {
   const { clock, store, receiver, tell } = await startRig(t);
   const add = async (name: string) => {
     const tag = await makeAccount(store, name);
@@ -173,7 +176,7 @@ test("a receiver that has asked for time is left alone all the same, and one tha
   await tell("first");
   const bad = ["Bad1", "Bad2", "Bad3"];
   for (const name of bad) await add(name);
-  // In steps, so that the lease on the delivery does not end.
+  // In steps, so that the lease on the delivery does not expire.
   const pass = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 1_000) {
       await rest(clock);
@@ -185,7 +188,7 @@ test("a receiver that has asked for time is left alone all the same, and one tha
   await pass(5_000);
   assert.deepEqual(bad.map(triesOf), [2, 2, 2]);
   await add("Good1");
-  // Chance is a half here: the others are due in 15 seconds in place of 30.
+  // The random draw is one half: the others are due after 15 seconds instead of 30.
   await pass(16_000);
   assert.deepEqual(["Good1", "Told", ...bad].map(triesOf), [1, 1, 3, 3, 3]);
   await add("Good2");
@@ -193,7 +196,7 @@ test("a receiver that has asked for time is left alone all the same, and one tha
   assert.deepEqual(["Good2", "Told", ...bad].map(triesOf), [1, 1, 3, 3, 3]);
 });
 
-test("a notice that is never taken is not hurried by the others that are", async (t) => {
+test("retries of a notice that is never accepted are not hastened by accepted ones", async (t) => {
   const { clock, store, receiver, tell } = await startRig(t);
   receiver.answer = ({ account }) => ({ status: account === "Told" ? 400 : 200 });
   await tell("first");
@@ -202,7 +205,7 @@ test("a notice that is never taken is not hurried by the others that are", async
     const tag = await makeAccount(store, `Else${ms}`);
     await store.addNotice(tag, { kind: "balance_low", ref: `${ms}`, data: { balance: "1", below: "2" } });
     await until(clock, () => receiver.log.some(({ reference }) => reference === `${ms}`));
-    // The lease on the delivery ends with a jump, and is renewed behind it.
+    // A jump in time ends the lease on the delivery, which is then renewed.
     await clock.advance(ms - 1);
     await rest(clock);
     await clock.advance(1);
@@ -214,8 +217,8 @@ test("a notice that is never taken is not hurried by the others that are", async
   assert.equal(receiver.log.filter(({ account }) => account === "Told").length, 4);
 });
 
-test("what this process holds itself is told to a receiver that is taken away and given back", async (t) => {
-  // Nothing is written into a store that has lost data.
+test("a notice held in memory survives a reload that removes the receiver and one that adds it again", async (t) => {
+  // No notice is written to a store that has lost data.
   const addNotice = () => Promise.reject(new StoreError("older", "the store lost data"));
   const { clock, receiver, notices } = await startRig(t, { calls: { addNotice } });
   receiver.answer = () => ({ status: 503 });
@@ -234,7 +237,7 @@ test("what this process holds itself is told to a receiver that is taken away an
   );
 });
 
-test("after three days it is given up, the log says so, and the next one is sent", async (t) => {
+test("after three days a notice is given up, the log says so, and the next one is sent", async (t) => {
   const { clock, receiver, tell, log, metric } = await startRig(t);
   receiver.answer = ({ reference }) => ({ status: reference === "first" ? 500 : 200 });
   await tell("first");
@@ -247,7 +250,7 @@ test("after three days it is given up, the log says so, and the next one is sent
   assert.equal(await metric('notices_lost_total{cause="given_up"}'), 1);
 });
 
-test("the notice after one that was given up begins with the shortest wait", async (t) => {
+test("the notice after one that was given up begins with the shortest pause", async (t) => {
   const { clock, receiver, notices, tell, tag } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
   await tell("first");
@@ -259,7 +262,7 @@ test("the notice after one that was given up begins with the shortest wait", asy
   assert.equal(notices.laneOf(tag)?.nextInMs, 5_000);
 });
 
-test("a corrected secret is taken at once, by notices that wait and by stopped ones", async (t) => {
+test("a corrected secret is used at once, for waiting and for stopped notices", async (t) => {
   const wrong = { secrets: [new Secret(webhookSecret("wrong"))] };
   const { clock, receiver, notices, tell, tag } = await startRig(t, { settings: wrong });
   await tell("first");
@@ -278,7 +281,7 @@ test("a corrected secret is taken at once, by notices that wait and by stopped o
   assert.equal(receiver.log.at(-1)?.reference, "second");
 });
 
-test("410 stops all of them; another try, or another receiver, brings them", async (t) => {
+test("410 stops all notices; a manual retry, or another receiver, delivers them", async (t) => {
   const { clock, store, receiver, notices, tell, log, metric, tag } = await startRig(t);
   receiver.answer = () => ({ status: 410 });
   await tell("first");
@@ -307,7 +310,7 @@ test("410 stops all of them; another try, or another receiver, brings them", asy
   assert.deepEqual((await store.readNotices(tag, 5)).notices, []);
 });
 
-test("a redirect is not followed, and the test says so", async (t) => {
+test("a redirect is not followed, and a test notice reports it", async (t) => {
   const asked: string[] = [];
   const elsewhere = createServer((request, response) => {
     asked.push(request.url ?? "");
@@ -325,7 +328,7 @@ test("a redirect is not followed, and the test says so", async (t) => {
   assert.deepEqual(asked, []);
 });
 
-test("a receiver that does not answer is waited for, and no longer than 15 seconds", async (t) => {
+test("a receiver that does not answer is waited for no longer than 15 seconds", async (t) => {
   const silent = createServer(() => {});
   silent.listen(0, "127.0.0.1");
   await once(silent, "listening");
@@ -343,7 +346,7 @@ test("a receiver that does not answer is waited for, and no longer than 15 secon
   assert.deepEqual([sent?.outcome, sent?.reason], ["failed", "no answer within 15 s"]);
 });
 
-test("nobody at the address is named by the system's code, and by nothing of the address", async (t) => {
+test("a refused connection is reported by the system's error code, without any part of the URL", async (t) => {
   const port = await refusingPort(t);
   const { notices } = await startRig(t, { settings: { url: new Secret(`http://127.0.0.1:${port}/secret-path`) } });
   const sent = await notices.test();

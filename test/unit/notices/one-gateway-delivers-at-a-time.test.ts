@@ -1,4 +1,7 @@
-/** Two gateways on one Redis: one delivers, and the other goes on where it has stopped. And how long one counts on its lease. */
+/**
+ * Two gateways on one Redis: one delivers, and the other continues where it stops. Also how long a gateway relies on
+ * its lease.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import test, { type TestContext } from "node:test";
@@ -40,7 +43,9 @@ async function gateway(t: TestContext, url: string, receiver: Receiver, name: st
 const tell = (store: Store, tag: Parameters<Store["getAccount"]>[0], ref: string) =>
   store.addNotice(tag, { kind: "balance_low", ref, data: {} });
 
-test("one delivers; where it stops, or is asked to give way, the other goes on", { timeout: 60_000 }, async (t) => {
+test("one gateway delivers, and the other continues when it stops or is asked to yield", {
+  timeout: 60_000,
+}, async (t) => {
   const redis = await startRedis();
   const receiver = await startReceiver(webhookSecret("one"));
   t.after(async () => {
@@ -54,7 +59,7 @@ test("one delivers; where it stops, or is asked to give way, the other goes on",
   await tell(one.store, tag, "a");
   await receiver.until(() => receiver.log.length === 1);
   two.notices.start(two.store);
-  // What the other one has written is found by the one that delivers.
+  // The delivering gateway finds what the other one has written.
   await tell(two.store, tag, "b");
   await receiver.until(() => receiver.log.length === 2);
   assert.deepEqual([one.notices.status()?.isLeader, two.notices.status()?.isLeader], [true, false]);
@@ -71,7 +76,7 @@ test("one delivers; where it stops, or is asked to give way, the other goes on",
   assert.deepEqual([...new Set(receiver.log.map(({ reference }) => reference))], ["a", "b", "c", "d"]);
 });
 
-test("who stops gives its lease back at once, and only its own", async (t) => {
+test("a gateway that stops releases its lease at once, and only its own", async (t) => {
   for (const isOurs of [true, false]) {
     const askedMs: number[] = [];
     const leaseNotices = async ({ ms }: { readonly ms: number }) => {
@@ -85,7 +90,7 @@ test("who stops gives its lease back at once, and only its own", async (t) => {
   }
 });
 
-test("a notice that is taken in the moment in which its gateway stops is not brought again", async (t) => {
+test("a notice that is accepted while its gateway stops is not delivered again", async (t) => {
   let stopped: Promise<void> | undefined;
   const { clock, notices, store, tag, tell } = await startRig(t, {
     async fetch(_, { signal } = {}) {
@@ -100,7 +105,7 @@ test("a notice that is taken in the moment in which its gateway stops is not bro
   assert.deepEqual((await store.readNotices(tag, 10)).notices, []);
 });
 
-test("a lease counts from the moment at which it was asked for, however late the store answers", async (t) => {
+test("a lease counts from the moment of the request, however late the store answers", async (t) => {
   const answer = Promise.withResolvers<boolean>();
   const { clock, notices } = await startRig(t, { calls: { leaseNotices: () => answer.promise } });
   await clock.advance(4_000);
@@ -109,12 +114,12 @@ test("a lease counts from the moment at which it was asked for, however late the
   assert.equal(notices.status()?.isLeader, true);
   await clock.advance(999);
   assert.equal(notices.status()?.isLeader, true);
-  // The store may have counted from the asking on, and gives the lease to another one after 6 seconds.
+  // The store may count from the request on, and would grant the lease to another gateway after 6 seconds.
   await clock.advance(1);
   assert.equal(notices.status()?.isLeader, false);
 });
 
-test("a notice that is on its way is not sent beside itself, though the lease goes and comes back meanwhile", async (t) => {
+test("a notice in delivery is not sent a second time, even if the lease is lost and regained meanwhile", async (t) => {
   const server = await heldServer(t);
   let isOurs = true;
   const { clock, store, notices, tag, tell } = await startRig(t, {

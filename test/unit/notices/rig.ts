@@ -1,4 +1,4 @@
-/** Notices of one process on a real store and a real receiver, in the test's time. */
+/** The notices of one process on a real store and a real receiver, at the test's time. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,19 +25,19 @@ export interface Rig {
   readonly log: Record<string, unknown>[];
   /** An account with 1,000 nano-dollars. */
   readonly tag: AccountTag;
-  /** Tells of something of the account. */
+  /** Writes a notice about the account. */
   tell(ref: string): Promise<void>;
-  /** A line of the page of metrics. */
+  /** The value of a series on the metrics page. */
   metric(series: string): Promise<number>;
 }
 
 export interface RigOptions {
   readonly settings?: Partial<NoticeSettings>;
-  /** In the place of some of the store's calls. */
+  /** Replaces some calls of the store. */
   readonly calls?: Partial<Store>;
-  /** Called while there is no store yet. */
+  /** Called before there is a store. */
   readonly early?: (notices: Notices) => void;
-  /** In the place of the network. */
+  /** Replaces the network. */
   readonly fetch?: typeof fetch;
 }
 
@@ -103,12 +103,15 @@ export function settingsOf(receiver: Receiver, changes: Partial<NoticeSettings> 
   };
 }
 
-/** Lets the loop turn, which brings real answers, and the timers of this instant go off, until it is so. */
+/**
+ * Runs turns of the event loop, which deliver real answers, and the timers due at this instant, until the condition
+ * holds.
+ */
 export async function until(clock: ManualClock, isSo: () => boolean): Promise<void> {
   while (!isSo()) await clock.advance(0);
 }
 
-/** Enough turns for whatever could still be sent. */
+/** Enough turns for all that could still be sent. */
 export async function rest(clock: ManualClock): Promise<void> {
   for (let turn = 0; turn < 60; turn++) await clock.advance(0);
 }

@@ -1,4 +1,6 @@
-/** What is told besides what the store's own steps write: cards about to end, upstreams, books, and what was dropped. */
+/**
+ * Notices other than those that the store's own steps write: cards about to end, upstreams, books, and dropped notices.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { budgetTeller } from "../../../src/notices/budget-teller.ts";
@@ -20,7 +22,7 @@ const HOUR_MS = 3_600_000;
 const bodyOf = (text: string | undefined) =>
   JSON.parse(text ?? "{}") as { type: string; data: Record<string, unknown> };
 
-test("a card is told of once, when its end is near, and not before it runs", async (t) => {
+test("a card's end is announced once, when it is near, and not before the card runs", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "" };
   await store.grant(tag, { ...card, id: "soon", lastsMs: 30 * HOUR_MS, quota: nanoUsd(5_000n) });
@@ -37,7 +39,7 @@ test("a card is told of once, when its end is near, and not before it runs", asy
   await store.settle(settleAsk(request, paidBy, { amount: 1_500n }));
   const { log } = receiver;
   const pass = async (ms: number) => {
-    // The lease on the delivery ends with a jump, and is renewed behind it.
+    // A jump in time ends the lease on the delivery, which is then renewed.
     for (const step of [ms, 2_500, 2_500, 2_500]) {
       await rest(clock);
       await clock.advance(step);
@@ -67,7 +69,7 @@ test("a card is told of once, when its end is near, and not before it runs", asy
   });
 });
 
-test("the cards of all accounts are looked through, and one that the store did not take is told of with the next look", async (t) => {
+test("the cards of all accounts are checked, and a notice that the store did not accept is written with the next check", async (t) => {
   const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
   const { store: real } = await startRig(t, { settings: { kinds: new Set() } });
   let asked = 0;
@@ -98,7 +100,7 @@ test("the cards of all accounts are looked through, and one that the store did n
   assert.equal(asked, 2);
 });
 
-test("a budget that is used up is told of once in its span, whichever process its refusals come to", async (t) => {
+test("a used-up budget is announced once in its period, whichever process refuses requests for it", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   const log = { warn: () => assert.fail() } as unknown as Log;
   const tellers = [1, 2].map(() => budgetTeller({ store, clock, log }));
@@ -121,7 +123,7 @@ test("a budget that is used up is told of once in its span, whichever process it
   ]);
 });
 
-test("a budget and a card of which a store has lost that it told are told of again, under the same reference", async (t) => {
+test("if the store loses the notices about a budget and a card, they are written again, under the same reference", async (t) => {
   const { clock, tag } = await startRig(t);
   const stores = [await openStandingStore(t), await openStandingStore(t)];
   for (const each of stores) {
@@ -162,7 +164,7 @@ test("a budget and a card of which a store has lost that it told are told of aga
   assert.deepEqual(await told(), all);
 });
 
-test("an account whose cards cannot be read keeps nobody else from being told of theirs", async (t) => {
+test("an account whose cards cannot be read does not prevent notices to others", async (t) => {
   const clock = new ManualClock();
   const store = await openStandingStore(t);
   const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
@@ -191,7 +193,7 @@ test("an account whose cards cannot be read keeps nobody else from being told of
   assert.deepEqual(reasons, [`acct_${tagOf("Bsecond")}: DAMAGED`]);
 });
 
-test("a budget that the store could not be told of is told of with its next refusal", async (t) => {
+test("a notice about a budget that the store did not accept is written with the next refusal", async (t) => {
   const { clock } = await startRig(t);
   let asked = 0;
   const warned = Promise.withResolvers<void>();
@@ -210,7 +212,7 @@ test("a budget that the store could not be told of is told of with its next refu
   assert.equal(asked, 2);
 });
 
-test("what other processes have written is found on every page of accounts", async (t) => {
+test("notices written by other processes are found on every page of accounts", async (t) => {
   const other = await startRig(t);
   other.receiver.answer = () => ({ status: 500 });
   await other.tell("first");
@@ -233,7 +235,7 @@ test("what other processes have written is found on every page of accounts", asy
   );
 });
 
-test("what another process has written is found within three seconds where all accounts are on one page", async (t) => {
+test("a notice written by another process is found within three seconds if all accounts are on one page", async (t) => {
   const other = await startRig(t, { settings: { url: new Secret("http://127.0.0.1:9") } });
   const { readNotices, takeNotice, pageNotices } = other.store;
   const { clock, receiver } = await startRig(t, { calls: { readNotices, takeNotice, pageNotices } });
@@ -249,7 +251,7 @@ test("what another process has written is found within three seconds where all a
   );
 });
 
-test("an account's own steps are told at once, with money as text", async (t) => {
+test("changes of an account are announced at once, with amounts as text", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   await store.credit(tag, { id: "fix-1", amount: -800n, kind: "adjust", note: "" });
   await until(clock, () => receiver.log.length === 1);
@@ -264,7 +266,7 @@ test("an account's own steps are told at once, with money as text", async (t) =>
   });
 });
 
-test("what was dropped is said by the next one that arrives, on each of its tries, and counted", async (t) => {
+test("dropped notices are reported by the next delivered one, in each of its attempts, and counted", async (t) => {
   const { clock, receiver, tell, metric } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
   await tell("0");
@@ -285,7 +287,7 @@ test("what was dropped is said by the next one that arrives, on each of its trie
   assert.equal(await metric('notices_lost_total{cause="dropped"}'), 44);
 });
 
-test("a single one that was dropped is counted, too", async (t) => {
+test("a single dropped notice is counted, too", async (t) => {
   const { clock, receiver, tell, metric } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
   await tell("0");
@@ -299,7 +301,7 @@ test("a single one that was dropped is counted, too", async (t) => {
   assert.equal(await metric('notices_lost_total{cause="dropped"}'), 1);
 });
 
-test("what is of no account says who tells", async (t) => {
+test("a notice about no account names the gateway that sends it", async (t) => {
   const { clock, receiver, notices, store } = await startRig(t);
   notices.note("upstream_out", { upstream: "east", reason: "failures", rest_seconds: "5" });
   notices.note("upstream_back", { upstream: "east" });
@@ -312,7 +314,7 @@ test("what is of no account says who tells", async (t) => {
   assert.deepEqual((await store.readNotices("", 5)).notices, []);
 });
 
-test("what is found before there is a store is told when there is one", async (t) => {
+test("a notice from before there is a store is delivered once there is one", async (t) => {
   const { clock, receiver } = await startRig(t, {
     early: (notices) => notices.note("books_off", { finding: "store_older" }),
   });
@@ -321,7 +323,7 @@ test("what is found before there is a store is told when there is one", async (t
   assert.deepEqual([type, data.finding], ["books_off", "store_older"]);
 });
 
-/** A queue whose store takes the first notice when `first` resolves, and all others at once. */
+/** A queue whose store accepts the first notice when `first` resolves, and all others at once. */
 function queueBehind(first: Promise<void>): { queue: GatewayQueue; clock: ManualClock; added: (string | undefined)[] } {
   const clock = new ManualClock();
   const added: (string | undefined)[] = [];
@@ -343,7 +345,7 @@ function queueBehind(first: Promise<void>): { queue: GatewayQueue; clock: Manual
   return { queue, clock, added };
 }
 
-test("what happens at the instant at which the store has taken, or not taken, the one before waits for no other", async () => {
+test("a notice that arrives at the instant at which the store accepts or refuses the one before waits for no other", async () => {
   for (const fails of [false, true]) {
     for (const turns of [0, 1, 2, 3, 4]) {
       const first = Promise.withResolvers<void>();
@@ -360,7 +362,7 @@ test("what happens at the instant at which the store has taken, or not taken, th
   }
 });
 
-test("what happens at that instant is in the store when a gateway that stops then has stopped", async () => {
+test("a notice that arrives at that instant is in the store when the gateway has stopped", async () => {
   for (const turns of [0, 1, 2, 3, 4]) {
     const first = Promise.withResolvers<void>();
     const { queue, added } = queueBehind(first.promise);
@@ -373,7 +375,7 @@ test("what happens at that instant is in the store when a gateway that stops the
   }
 });
 
-/** A queue with 64 notices, whose store has no other answer. */
+/** A queue with 64 notices, whose store refuses all of them. */
 async function fullQueue(kind: "unavailable" | "older") {
   const [clock, metrics] = [new ManualClock(), createMetrics()];
   const queue = new GatewayQueue({
@@ -393,14 +395,14 @@ async function fullQueue(kind: "unavailable" | "older") {
   return { queue, clock, note, lost };
 }
 
-test("while the store is away 64 notices wait for it, and each more costs the oldest", async () => {
+test("while the store is unreachable 64 notices wait for it, and each further one drops the oldest", async () => {
   const { note, lost } = await fullQueue("unavailable");
   assert.equal(await lost(), 0);
   for (const one of ["65", "66"]) note(one);
   assert.equal(await lost(), 2);
 });
 
-test("of what is told from memory the newest 64 wait, and the first of them says how many are missing before it", async () => {
+test("of the notices in memory the newest 64 wait, and the first of them gives the number of those missing before it", async () => {
   const { queue, clock, note } = await fullQueue("older");
   const head = () => {
     const { taken, last, notices } = queue.read();
@@ -414,7 +416,7 @@ test("of what is told from memory the newest 64 wait, and the first of them says
   assert.deepEqual(head(), { taken: 3, last: 66, first: 4, upstream: "4" });
 });
 
-test("a kind that nobody wants is not written", async (t) => {
+test("a kind that is not configured is not written", async (t) => {
   const { clock, store, receiver, notices, tag } = await startRig(t, { settings: { kinds: new Set(["card_ending"]) } });
   notices.note("books_off", { finding: "store_older" });
   notices.budgetMet(tag, {
@@ -427,7 +429,7 @@ test("a kind that nobody wants is not written", async (t) => {
   assert.deepEqual(receiver.log, []);
 });
 
-test("a store that must not be touched is told of from memory, one that is away when it is back", async (t) => {
+test("notices about a store that must not be used are sent from memory, those during an outage after it", async (t) => {
   let kind: "older" | "unavailable" | undefined = "unavailable";
   let refused = 0;
   const calls: Partial<Store> = {};
@@ -435,7 +437,7 @@ test("a store that must not be touched is told of from memory, one that is away 
   const { clock, receiver, notices, store } = rig;
   await rest(clock);
   const real = store.addNotice;
-  // What the gate answers, and what a Redis that is away does.
+  // The answer of the gate to the store, and of an unreachable Redis.
   const gated = await startRig(t, {
     calls: {
       async addNotice(...ask) {
@@ -463,7 +465,7 @@ test("a store that must not be touched is told of from memory, one that is away 
   assert.ok(notices.status()?.isLeader);
 });
 
-test("without a receiver nothing is written, and what waited goes to the next one", async (t) => {
+test("without a receiver no notice is written, and waiting notices go to the next receiver", async (t) => {
   const { clock, store, receiver, notices, tell, tag } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
   await tell("first");
