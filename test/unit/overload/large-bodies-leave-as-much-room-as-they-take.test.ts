@@ -1,4 +1,7 @@
-/** docs/failure-model.md row D7: how much memory bodies that are read may take up together, and who is refused beyond it. */
+/**
+ * docs/failure-model.md row D7: how much memory all bodies that are being read may take, and which requests are refused
+ * above it.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -16,18 +19,18 @@ function shares(roomBytes: number) {
 
 const anybody = () => newAccountTag(randomBytes);
 
-/** How many bodies of so many bytes an account may have at once. */
+/** How many bodies of this size an account may have at once. */
 function most(bodies: BodyShares, bytes: number, tag = anybody()): number {
   for (let count = 0; ; count++) if (bodies.roomFor(tag).hold(bytes)) return count;
 }
 
-test("one account gets half of the room, and each that comes later half of what was left", () => {
+test("one account gets half of the memory, and each later one half of the rest", () => {
   const { bodies, refused } = shares(1_600);
   assert.deepEqual([most(bodies, 10), most(bodies, 10), most(bodies, 10)], [80, 40, 20]);
   assert.equal(refused(), 3);
 });
 
-test("an account that has other bodies under way is told to wait for their end, by their bytes", () => {
+test("an account with other bodies in progress is told to wait for them, with their size", () => {
   const { bodies } = shares(100);
   const tag = anybody();
   assert.equal(bodies.roomFor(tag).hold(41), undefined);
@@ -36,14 +39,14 @@ test("an account that has other bodies under way is told to wait for their end, 
   assert.match(refused.facts.detail ?? "", /running requests use 41 bytes/);
 });
 
-test("one that has none is not blamed", () => {
+test("an account without other bodies gets overloaded as the cause", () => {
   const { bodies } = shares(100);
   assert.equal(bodies.roomFor(anybody()).hold(50), undefined);
   assert.equal(bodies.roomFor(anybody()).hold(26)?.cause, "overloaded");
   assert.equal(bodies.roomFor(anybody()).hold(25), undefined);
 });
 
-test("a body that grows holds what it has become, and one that may not grow keeps what it held", () => {
+test("a body that grows reserves its new size, and one that may not grow keeps what it has", () => {
   const { bodies } = shares(100);
   const tag = anybody();
   const [growing, other] = [bodies.roomFor(tag), bodies.roomFor(tag)];
@@ -56,7 +59,7 @@ test("a body that grows holds what it has become, and one that may not grow keep
   assert.equal(growing.hold(51)?.cause, "overloaded", "by itself");
 });
 
-test("what is given back is free again, once, and may be held anew", () => {
+test("released memory is free again, once, and may be reserved again", () => {
   const { bodies } = shares(100);
   const tag = anybody();
   const [first, second] = [bodies.roomFor(tag), bodies.roomFor(tag)];
@@ -70,7 +73,7 @@ test("what is given back is free again, once, and may be held anew", () => {
   assert.equal(most(bodies, 1), 50);
 });
 
-test("the room is a quarter of the memory, and has one body of the largest for one account in any case", () => {
+test("the memory for bodies is a quarter of all, and at least enough for one account with one body of the largest size", () => {
   assert.equal(bodyRoomBytes(4_000, 10), 1_000);
   assert.equal(bodyRoomBytes(4_000, 600), 1_200);
   const { bodies } = shares(bodyRoomBytes(4_000, 600));

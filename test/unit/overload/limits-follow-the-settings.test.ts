@@ -1,4 +1,4 @@
-/** Which settings an overload manager goes by, and what it does with requests and with connections at its limits. */
+/** Which settings an overload manager applies, and what it does with requests and connections at its limits. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import fs from "node:fs";
@@ -20,12 +20,12 @@ const { getHeapStatistics } = v8;
 
 type OverloadSettings = ReturnType<Parameters<typeof createOverload>[0]["settings"]>;
 
-/** An overload manager that sees no load but what it is given. */
+/** An overload manager that sees only the load that the test gives it. */
 function overloadOn(t: TestContext, settings: () => OverloadSettings, journalFill = () => 0) {
   const metrics = createMetrics();
   const overload = createOverload({ settings, journalFill, clock: new FakeClock(), metrics });
   t.after(() => overload.stop());
-  /** How many were turned away at each point. */
+  /** How many requests were refused at each point. */
   const shed = async () =>
     Object.fromEntries(
       [...(await metrics.page()).body.matchAll(/^tollgate_shed_total\{point="(\w+)"\} ([1-9]\d*)$/gm)].map(
@@ -42,20 +42,23 @@ function keyOf(tag: AccountTag): WellFormedKey {
   return key;
 }
 
-/** Takes in requests that may go on. @returns how many. */
+/**
+ * Enters requests until one is refused.
+ * @returns how many were entered.
+ */
 function entered(overload: Pick<Overload, "enter">, most: number, key: () => WellFormedKey): number {
   for (let count = 0; count < most; count++) if (isRefusal(overload.enter(key()))) return count;
   return most;
 }
 
-/** A machine whose limit on descriptors and whose heap are the test's. */
+/** A machine with the descriptor limit and heap that the test gives. */
 function machine(t: TestContext, { descriptors = 20_000, heapRatio = 0.1 }): void {
   fs.readFileSync = ((...ask: Parameters<typeof readFileSync>) =>
     ask[0] === "/proc/self/limits"
       ? `Max open files            ${descriptors}                ${descriptors}                files\n`
       : readFileSync(...ask)) as typeof readFileSync;
   v8.getHeapStatistics = () => ({ ...getHeapStatistics(), used_heap_size: heapRatio * 1_000, heap_size_limit: 1_000 });
-  // Those who have imported them by name get these, too.
+  // Also for modules that have imported these by name.
   syncBuiltinESMExports();
   t.after(() => {
     Object.assign(fs, { readFileSync });
@@ -71,20 +74,20 @@ const settingsWith = (overload: Partial<OverloadSettings["overload"]>, workers =
   bodyBytesMax: 2 ** 25,
 });
 
-test("the memory of a container is the process's, unless the machine has less", (t) => {
+test("the memory limit of a container is the process's, unless the machine has less", (t) => {
   const { memoryBytes: _, ...settings } = settingsWith({}).overload;
   const isShort = () => overloadOn(t, () => ({ ...settingsWith({}), overload: settings as never })).isShortOfMemory();
   machine(t, {});
   const limit = t.mock.method(process, "constrainedMemory", () => 2 ** 20);
   assert.equal(isShort(), true, "a container of 1 MiB");
-  // What the kernel says where there is no limit, and where it does not know.
+  // What the kernel reports without a limit, and if it does not know.
   for (const none of [2 ** 63, 0]) {
     limit.mock.mockImplementation(() => none);
     assert.equal(isShort(), false, String(none));
   }
 });
 
-test("requests that are too many are refused one by one, and no connection is for their sake", (t) => {
+test("too many requests are refused one by one, without refusing connections", (t) => {
   const settings = settingsWith({});
   const { connectionGuard, enter, at, key } = overloadOn(t, () => settings);
   assert.equal(connectionGuard.closesConnections(), false);
@@ -94,7 +97,7 @@ test("requests that are too many are refused one by one, and no connection is fo
   assert.ok(isRefusal(at("headers", key)));
 });
 
-test("who is turned away is counted by the point of its path", async (t) => {
+test("refusals are counted by the point at which they happen", async (t) => {
   const settings = settingsWith({});
   const { connectionGuard, enter, at, key, shed } = overloadOn(t, () => settings);
   assert.equal(typeof enter(key), "function");
@@ -105,7 +108,7 @@ test("who is turned away is counted by the point of its path", async (t) => {
   assert.deepEqual(await shed(), { accept: 1, headers: 1, body: 1, upstream: 2 });
 });
 
-test("a journal presses once history alone no longer gives way, and where it is full no request may go on", (t) => {
+test("a journal causes pressure once dropping history no longer suffices, and a full one refuses every request", (t) => {
   const settings = settingsWith({ inFlightMax: 1_000 });
   const refusedAt = (fill: number) => {
     const { at, key, connectionGuard } = overloadOn(
@@ -125,7 +128,7 @@ test("a journal presses once history alone no longer gives way, and where it is 
   assert.deepEqual(refusedAt(full), ["headers", "body"]);
 });
 
-test("as many are carried as upstreams take twice over, and a thousand at least", (t) => {
+test("the number of requests in flight is limited to twice the upstreams' concurrency, and to a thousand at least", (t) => {
   const strangers = () => keyOf(newAccountTag(randomBytes));
   const carried = (...taken: number[]) => {
     const upstreams = new Map(taken.map((maxConcurrency, i) => [`${i}`, { maxConcurrency }]));
@@ -141,7 +144,7 @@ test("as many are carried as upstreams take twice over, and a thousand at least"
   assert.equal(carried(), 1_000);
 });
 
-test("limits that were reloaded are in force from the next turn on", async (t) => {
+test("reloaded limits apply from the next turn on", async (t) => {
   let settings = settingsWith({ inFlightMax: 1 });
   const { enter, at, key } = overloadOn(t, () => settings);
   assert.equal(typeof enter(key), "function");
@@ -153,7 +156,7 @@ test("limits that were reloaded are in force from the next turn on", async (t) =
   assert.ok(isRefusal(at("headers", key)));
 });
 
-test("each of several workers has its part of the memory, unless a number is given", (t) => {
+test("each of several workers has a share of the memory, unless a number is given", (t) => {
   const refuses = (workers: number, memoryBytes?: number) => {
     const settings = settingsWith({ memoryBytes }, workers);
     return overloadOn(t, () => settings).connectionGuard.refusesConnections();
@@ -161,7 +164,7 @@ test("each of several workers has its part of the memory, unless a number is giv
   assert.deepEqual([refuses(1), refuses(1e9), refuses(1e9, 2 ** 50)], [false, true, false]);
 });
 
-test("an account that uses a fresh key for each request is blamed as one that has a single key", (t) => {
+test("an account that uses a new key for each request is limited like one with a single key", (t) => {
   const settings = settingsWith({ inFlightMax: 100 });
   const overload = overloadOn(t, () => settings);
   const [busy, calm] = [newAccountTag(randomBytes), newAccountTag(randomBytes)];
@@ -175,7 +178,7 @@ test("an account that uses a fresh key for each request is blamed as one that ha
   assert.ok(!isRefusal(overload.enter(keyOf(calm))), "the others have the rest");
 });
 
-test("no more is carried at once than there are descriptors for, however much the upstreams take", (t) => {
+test("requests in flight are limited by the descriptors, however many the upstreams accept", (t) => {
   machine(t, { descriptors: 1_064 });
   const { upstreamMax } = sharesOf(1_064);
   const upstreams = new Map([["east", { maxConcurrency: 10_000 }]]) as unknown as OverloadSettings["upstreams"];
@@ -185,7 +188,7 @@ test("no more is carried at once than there are descriptors for, however much th
   assert.equal(entered(overload, 1_000, strangers), upstreamMax);
 });
 
-test("memory is short where the heap is nearly full, though the process is small", (t) => {
+test("memory counts as short if the heap is nearly full, even if the process is small", (t) => {
   const settings = settingsWith({});
   for (const [heapRatio, isShort] of [
     [0.89, false],

@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 10, from numbers alone: who is turned away at which pressure. */
+/** ARCHITECTURE.md promise 10, computed from numbers alone: which requests are refused at which pressure. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -9,27 +9,41 @@ const ONE_HEAVY = { total: 310, accounts: 6, most: 300 };
 const ALL_ALIKE = { total: 300, accounts: 3, most: 100 };
 
 const CASES = [
-  ["below the first threshold everybody passes", "headers", 0.79, 300, ONE_HEAVY, undefined],
-  ["the heavy account gives way first", "headers", 0.8, 300, ONE_HEAVY, "concurrency"],
-  ["the others pass as long as that helps", "headers", 0.99, 2, ONE_HEAVY, undefined],
-  ["a full process refuses them, too", "headers", 1, 2, ONE_HEAVY, "overloaded"],
-  ["even then the heavy one is told what it is", "headers", 1, 300, ONE_HEAVY, "concurrency"],
-  ["where nobody is heavy, nobody is blamed", "headers", 0.9, 100, ALL_ALIKE, undefined],
-  ["and everybody is refused a little earlier", "headers", 0.95, 100, ALL_ALIKE, "overloaded"],
-  ["a key of which nothing runs is nobody's", "headers", 0.95, 0, ALL_ALIKE, "overloaded"],
-  ["a body that was read is let through longer", "body", 0.84, 300, ONE_HEAVY, undefined],
-  ["a heavy account's body", "body", 0.85, 300, ONE_HEAVY, "concurrency"],
-  ["an admitted request still longer", "upstream", 0.89, 300, ONE_HEAVY, undefined],
-  ["a heavy account's admitted request", "upstream", 0.9, 300, ONE_HEAVY, "concurrency"],
-  ["an admitted request has the last place", "upstream", 0.99, 1, ALL_ALIKE, undefined],
-  ["behind the last place", "upstream", 1, 1, ALL_ALIKE, "overloaded"],
+  ["below the first threshold every request passes", "headers", 0.79, 300, ONE_HEAVY, undefined],
+  ["the heavy account is refused first", "headers", 0.8, 300, ONE_HEAVY, "concurrency"],
+  ["the other accounts pass until the process is full", "headers", 0.99, 2, ONE_HEAVY, undefined],
+  ["a full process refuses the other accounts, too", "headers", 1, 2, ONE_HEAVY, "overloaded"],
+  ["even then the heavy account gets concurrency as the cause", "headers", 1, 300, ONE_HEAVY, "concurrency"],
+  ["if no account is heavy, none is refused at the first threshold", "headers", 0.9, 100, ALL_ALIKE, undefined],
+  [
+    "if no account is heavy, all are refused a little before the process is full",
+    "headers",
+    0.95,
+    100,
+    ALL_ALIKE,
+    "overloaded",
+  ],
+  ["a key without running requests belongs to no heavy account", "headers", 0.95, 0, ALL_ALIKE, "overloaded"],
+  ["a request whose body has been read passes longer", "body", 0.84, 300, ONE_HEAVY, undefined],
+  ["a body of a heavy account is refused at its own threshold", "body", 0.85, 300, ONE_HEAVY, "concurrency"],
+  ["an admitted request passes longest", "upstream", 0.89, 300, ONE_HEAVY, undefined],
+  [
+    "an admitted request of a heavy account is refused at the last threshold",
+    "upstream",
+    0.9,
+    300,
+    ONE_HEAVY,
+    "concurrency",
+  ],
+  ["an admitted request of another account gets the last free slot", "upstream", 0.99, 1, ALL_ALIKE, undefined],
+  ["an admitted request is refused when there is no slot left", "upstream", 1, 1, ALL_ALIKE, "overloaded"],
 ] as const;
 
 for (const [name, point, pressure, own, census, expected] of CASES) {
   test(name, () => assert.equal(shedAt(point, pressure, own, census), expected));
 }
 
-test("heavy is who has half of all, or twice an equal share, and never with a handful", () => {
+test("an account is heavy with more than half of all requests, or twice an equal share, but never with a handful", () => {
   assert.equal(isHeavy(7, { total: 7, accounts: 1, most: 7 }), false);
   assert.equal(isHeavy(8, { total: 8, accounts: 1, most: 8 }), true);
   assert.equal(isHeavy(50, { total: 100, accounts: 2, most: 50 }), false);
@@ -38,7 +52,7 @@ test("heavy is who has half of all, or twice an equal share, and never with a ha
   assert.equal(isHeavy(20, { total: 120, accounts: 10, most: 30 }), false);
 });
 
-test("what is in flight is counted by account, and known by a key only while it runs", () => {
+test("requests in flight are counted by account, and a key is known only while its requests run", () => {
   const counts = new InFlight();
   const [busy, calm] = [newAccountTag(randomBytes), newAccountTag(randomBytes)];
   const [key, other, third] = [hashKey("a"), hashKey("b"), hashKey("c")];
@@ -56,7 +70,7 @@ test("what is in flight is counted by account, and known by a key only while it 
   assert.deepEqual(counts.census, { total: 0, accounts: 0, most: 0 });
 });
 
-test("while another account has as many, the most stays as it is when one of them gets less", () => {
+test("the highest count stays as it is when one of two equally busy accounts gets less busy", () => {
   const counts = new InFlight();
   const enter = (name: string, tag = newAccountTag(randomBytes)) =>
     [1, 2, 3].map(() => counts.enter(tag, hashKey(name)));
