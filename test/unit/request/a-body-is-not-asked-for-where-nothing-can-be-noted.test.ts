@@ -1,4 +1,4 @@
-/** docs/failure-model.md invariant 29: where the journal can be written to no more, a large body is refused before it is read. */
+/** docs/failure-model.md invariant 29: if the journal cannot be written, a large body is refused before it is read. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -23,7 +23,7 @@ function asked(usable: boolean) {
   const request = {
     clientAddress: undefined,
     headers: { get: () => undefined },
-    /** As one whose body is too large to be read unproven. */
+    /** Like a body too large to be read before its key is checked. */
     readBody: async (gate: BodyGate) => (await gate()) ?? refusal("not_json"),
   };
   const record = { bodyRead: () => void told.push("read") };
@@ -31,14 +31,14 @@ function asked(usable: boolean) {
   return { told, read: () => readRequest(run, key, parts) };
 }
 
-test("the refusal is the journal's, and the store is not asked", async () => {
+test("if the journal is unusable, it refuses the request, and the store is not asked", async () => {
   const { told, read } = asked(false);
   const found = await read();
   assert.equal(isRefusal(found) && found.cause, "journal_full");
   assert.deepEqual(told, ["read"], "when the body was dealt with is noted");
 });
 
-test("else the key is looked up first", async () => {
+test("if the journal is usable, the key is looked up first", async () => {
   const { told, read } = asked(true);
   const found = await read();
   assert.equal(isRefusal(found) && found.cause, "unknown_key");

@@ -1,4 +1,6 @@
-/** Whatever calls a stream, a defect that it meets is this stream's end: charged as cut, and not thrown at the process. */
+/**
+ * A defect in any call of a stream ends only this stream: it is charged as cut, and nothing is thrown at the process.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { relayStream } from "../../../src/request/relay.ts";
@@ -6,12 +8,15 @@ import { turns } from "../settle/rig.ts";
 
 type StreamParts = Parameters<typeof relayStream>[0];
 
-/** A stream that has begun. @param defects what fails of it. */
+/**
+ * A stream that has begun.
+ * @param defects the calls that fail.
+ */
 function begun(defects: { leaving?: () => never; failure?: () => never; resume?: () => never; end?: () => never }) {
   const calls: Record<"gone" | "drain", () => void> = { gone: () => {}, drain: () => {} };
   const settled: string[] = [];
   const cut = new AbortController();
-  /** Set once its counts cannot be read any more. */
+  /** Set when its counts cannot be read any more. */
   const broken = { counts: false };
   let isStopped = false;
   const noCounts = { usage: undefined, final: false, produced: { bytes: 0, tokens: 0, deltas: 0 } };
@@ -66,7 +71,7 @@ const defect = (): never => {
   throw new Error("a defect");
 };
 
-test("as the client leaves", async () => {
+test("a defect when the client disconnects ends the stream and stops its upstream", async () => {
   const { calls, settled, ended, isStopped } = begun({ leaving: defect });
   calls.gone();
   assert.equal(await ended, "a defect");
@@ -77,7 +82,7 @@ test("as the client leaves", async () => {
   );
 });
 
-test("as a drain cuts it", async () => {
+test("a defect when a drain cuts the stream ends it, and is not thrown at the process", async () => {
   const thrown: Error[] = [];
   const note = (error: Error): void => void thrown.push(error);
   process.once("uncaughtException", note);
@@ -89,14 +94,14 @@ test("as a drain cuts it", async () => {
   assert.deepEqual([settled, thrown], [["internal"], []]);
 });
 
-test("as the client reads again", async () => {
+test("a defect when the client reads again ends the stream", async () => {
   const { calls, settled, ended } = begun({ resume: defect });
   calls.drain();
   assert.equal(await ended, "a defect");
   assert.deepEqual(settled, ["internal"]);
 });
 
-test("as its counts are read, once and again: it is charged for what was known before", async () => {
+test("a defect in reading the counts, even repeatedly, ends the stream with what was known before", async () => {
   const { calls, settled, ended, broken } = begun({});
   broken.counts = true;
   calls.gone();
@@ -104,7 +109,7 @@ test("as its counts are read, once and again: it is charged for what was known b
   assert.deepEqual(settled, ["internal"]);
 });
 
-test("as its last bytes are handed over, after its charge", async () => {
+test("a defect in handing over the last bytes leaves the charge as it is", async () => {
   const { cut, settled, ended } = begun({ end: defect });
   cut.abort();
   assert.equal(await ended, "a defect");

@@ -1,6 +1,7 @@
 /**
- * A failure in the midst of a stream that its client can have asked for is told to its bill: an answer that grows beyond what can
- * be held is ended by the client's doing, and a call that the model could not write has broken off (ARCHITECTURE.md promise 3).
+ * A failure in the middle of a stream that its client may have caused is reported to its bill: an answer that grows
+ * beyond what can be held was ended by the client's request, and a call that the model could not write is a cut answer
+ * (ARCHITECTURE.md promise 3).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +9,7 @@ import { Relayed } from "./rig.ts";
 
 const FAULT = { cause: "upstream_invalid", code: undefined, reason: "it failed" } as const;
 
-test("where its server is well, where its model has failed, and where nobody asked for it", async () => {
+test("a failure that the client can cause is marked as such, and the stream counts as stopped unless the model failed", async () => {
   for (const [more, askedFor, stopped] of [
     [{ canBeAskedFor: true }, true, true],
     [{ canBeAskedFor: true, ofModel: true }, true, false],

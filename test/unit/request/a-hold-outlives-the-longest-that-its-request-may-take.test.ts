@@ -1,6 +1,7 @@
 /**
- * A request may be served by any of its model's upstreams, so it lives as long as the most patient of them lets it, and its hold
- * a minute longer: a hold that ends before its request leaves the charge without funds (src/request/admission.ts).
+ * A request may be served by any of its model's upstreams, so it may take as long as the one with the longest timeout
+ * allows, and its hold lasts a minute longer: a hold that ends before its request leaves the charge without funds
+ * (src/request/admission.ts).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -18,7 +19,7 @@ const REFUSED: AdmitRefused = {
   limits: { requests: undefined, tokens: undefined },
 };
 
-/** What the store is asked for, with upstreams that let a request take so long. */
+/** The total time of the request and the lifetime of its hold, with upstreams of these total timeouts. */
 async function held(totalsMs: readonly number[]) {
   const [route] = MODEL.routes;
   assert.ok(route);
@@ -53,7 +54,7 @@ async function held(totalsMs: readonly number[]) {
   return [run.totalMs, asked[0]?.holdTtlMs];
 }
 
-test("whichever of its upstreams is the most patient", async () => {
+test("the longest total timeout counts, whichever upstream has it", async () => {
   assert.deepEqual(await held([60_000]), [60_000, 120_000]);
   assert.deepEqual(await held([600_000, 60_000]), [600_000, 660_000]);
   assert.deepEqual(await held([60_000, 600_000]), [600_000, 660_000]);

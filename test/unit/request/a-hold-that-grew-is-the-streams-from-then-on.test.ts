@@ -1,4 +1,7 @@
-/** What the store adds to a running stream's hold is what it is charged and shown by from then on (src/request/settlement.ts). */
+/**
+ * Once the store has extended a running stream's hold, the stream is charged and shown with the new hold
+ * (src/request/settlement.ts).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
@@ -23,13 +26,13 @@ function running(settled: boolean) {
   return { run, shown, bill: new StreamBill(run, permit, { route, attempts: [] }, parts) };
 }
 
-test("it is the permit's, and the gauge's", () => {
+test("the permit and the gauge have the new hold", () => {
   const { run, shown, bill } = running(false);
   bill.extended("extended", nanoUsd(200n));
   assert.deepEqual([run.permit?.hold, shown], [200n, [200n]]);
 });
 
-test("but where the charge is made already", () => {
+test("an extension after the charge changes nothing", () => {
   const { run, shown, bill } = running(true);
   bill.extended("extended", nanoUsd(200n));
   assert.deepEqual([run.permit?.hold, shown], [100n, []]);
@@ -50,7 +53,7 @@ const FACTS: Envelope = {
   ...{ hasOwnTools: true, options: [], thinkingBudget: 0, budgetParam: undefined, includeUsage: false },
 };
 
-test("and what the stream is charged for, should this process die", () => {
+test("a checkpoint after the extension may charge up to the new hold", () => {
   const quote = measure(FACTS, MODEL, CATALOG);
   assert.ok(!isRefusal(quote));
   const { terms } = quote;

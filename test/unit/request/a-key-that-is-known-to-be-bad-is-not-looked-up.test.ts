@@ -1,4 +1,7 @@
-/** Which key is looked up for its address, and whose refusal counts against it (docs/failure-model.md row 30). */
+/**
+ * Which keys are looked up despite the limit of their address, and which refusals count against it
+ * (docs/failure-model.md row 30).
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { FailedKeys } from "../../../src/accept/failed-keys.ts";
@@ -10,7 +13,7 @@ import type { KeyHash, WellFormedKey } from "../../../src/values/key.ts";
 const KEY = { hash: "hash" as KeyHash } as WellFormedKey;
 const REQUEST = { key: KEY, clientAddress: "203.0.113.7" };
 
-/** An address that is full of bad keys. */
+/** An address with too many bad keys. */
 function fullAddress() {
   const asked: string[] = [];
   const note =
@@ -23,7 +26,7 @@ function fullAddress() {
   return { asked, failedKeys: failedKeys as unknown as FailedKeys };
 }
 
-test("a key that was bad a moment ago is refused as it was, and takes no look-up of its address", () => {
+test("a key that was bad a moment ago is refused with the same cause, and takes no lookup of its address", () => {
   const { asked, failedKeys } = fullAddress();
   const seenKeys = { ...FORGETFUL, bad: () => "revoked_key" as const };
   const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys } });
@@ -31,7 +34,7 @@ test("a key that was bad a moment ago is refused as it was, and takes no look-up
   assert.deepEqual([refused.cause, asked], ["revoked_key", []]);
 });
 
-test("a key that was good is looked up at any address, another waits its turn", () => {
+test("a key that was good is looked up at any address, another key has to wait", () => {
   const { failedKeys } = fullAddress();
   assert.equal(presentedKey(REQUEST, { failedKeys, admit: { seenKeys: { ...FORGETFUL, wasGood: () => true } } }), KEY);
   const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys: FORGETFUL } });
@@ -39,7 +42,7 @@ test("a key that was good is looked up at any address, another waits its turn", 
   assert.deepEqual([refused.cause, refused.retryAfterS], ["bad_keys", 1]);
 });
 
-test("a guess counts against its address, a key that was good once only waits there, any other refusal is told as it is", () => {
+test("a guessed key counts against its address, a key that was good once only waits there, and any other refusal is unchanged", () => {
   for (const [cause, what] of [
     ["unknown_key", "failed"],
     ["malformed_key", "failed"],

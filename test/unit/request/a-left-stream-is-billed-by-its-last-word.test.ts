@@ -1,6 +1,6 @@
 /**
- * A stream that its client has left and that is read on is noted, and billed, by what its converter knows after its last piece
- * and after its end: an upstream's count may be in what only the end completes (ARCHITECTURE.md promise 3).
+ * A stream that is read on after its client has disconnected is recorded and billed by the converter's counts after its
+ * last piece and after its end: only the end may complete the upstream's count (ARCHITECTURE.md promise 3).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 const TAG = "TAG" as AccountTag;
 
 /**
- * A converter that counts each byte as a delta, and finds the upstream's count when the bytes are at their end.
+ * A converter that counts each byte as a delta, and has the upstream's count at the end of the bytes.
  * @param semantic whether any of it is output.
  */
 function counting(semantic: boolean) {
@@ -36,7 +36,10 @@ function counting(semantic: boolean) {
   return converter as unknown as StreamConverter;
 }
 
-/** A stream that has begun and that its client has left. @param kept whether the client has its id, and no output yet. */
+/**
+ * A stream that has begun and whose client has disconnected.
+ * @param kept whether the client has its id, and no output yet.
+ */
 function left({ kept = false } = {}) {
   const noted: number[] = [];
   const ends: StreamEnd[] = [];
@@ -87,20 +90,20 @@ function left({ kept = false } = {}) {
   return { noted, ends, streams, sink: sink as unknown as BodySink, isAborted: () => aborted };
 }
 
-test("each piece that is read on is in what is noted of it", () => {
+test("each piece that is read on is included in the checkpoints", () => {
   const { noted, sink } = left();
   sink.data(Buffer.from("bc"));
   sink.data(Buffer.from("d"));
   assert.deepEqual(noted, [1, 3, 4]);
 });
 
-test("so it is of an answer that can be read later, before its first output too", () => {
+test("an answer that can be retrieved later has checkpoints before its first output, too", () => {
   const { noted, sink } = left({ kept: true });
   sink.data(Buffer.from("bc"));
   assert.deepEqual(noted, [3]);
 });
 
-test("what the end of the bytes completes is in the bill", () => {
+test("a count that only the end of the bytes completes is in the bill", () => {
   const { ends, sink } = left();
   sink.data(Buffer.from("bc"));
   sink.end();
@@ -110,7 +113,7 @@ test("what the end of the bytes completes is in the bill", () => {
   );
 });
 
-test("when its account asks again it ends at once, with all that was read, and once", () => {
+test("when its account sends another request the stream ends at once, with all that was read, and only once", () => {
   const { ends, streams, sink, isAborted } = left();
   sink.data(Buffer.from("bc"));
   streams.end(TAG);

@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 3: nobody reads the answer of a client that has left, so neither its slowness nor a hold that should grow
- * holds the upstream up any longer.
+ * ARCHITECTURE.md promise 3: the answer of a disconnected client has no reader, so neither the client's slowness nor a
+ * hold that should grow pauses the upstream any longer.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -14,7 +14,7 @@ const LEAVING: Leaving = {
   begun: () => () => {},
 };
 
-test("a client that takes no more, and then leaves", async () => {
+test("the upstream is resumed when a client that had stopped reading disconnects", async () => {
   const stream = new Relayed({ leaving: LEAVING });
   stream.flowing = false;
   stream.say();
@@ -28,7 +28,7 @@ test("a client that takes no more, and then leaves", async () => {
   assert.equal((await stream.ended).reason, "client_gone");
 });
 
-test("a stream that waits for the store's word on its hold, and whose client then leaves", async () => {
+test("the upstream is resumed when the client disconnects while the store's answer on the hold is pending", async () => {
   const holdExtension = { onAnswer() {}, look: () => "wait" } as unknown as HoldExtension;
   const stream = new Relayed({ leaving: LEAVING, holdExtension });
   assert.deepEqual([stream.held, stream.heldFirmly], [true, true], "what is not granted yet must not flow");
@@ -41,7 +41,7 @@ test("a stream that waits for the store's word on its hold, and whose client the
   assert.equal((await stream.ended).reason, "client_gone");
 });
 
-test("a drain that cuts what is read on finds that its client had left before", async () => {
+test("a stream that is read on and cut by a drain ends as client_gone", async () => {
   const cut = new AbortController();
   const stream = new Relayed({ leaving: LEAVING, cut: cut.signal });
   stream.clientLeaves();

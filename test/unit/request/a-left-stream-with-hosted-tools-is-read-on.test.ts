@@ -1,6 +1,7 @@
 /**
- * docs/decisions/what-leaving-costs.md: what a server's own tools found is in its last count only, so the upstream of a client
- * that leaves is read on for it where the request offered one, also where the model is known to show all it writes.
+ * docs/decisions/what-leaving-costs.md: what a server's own tools found is only in its last count. If the request
+ * offered such a tool, the upstream is therefore read on after the client disconnects, even if the model is known to
+ * show all it writes.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -39,13 +40,13 @@ function leave(
   return leavingOf({ asksToThink: false, readsAgain } as Run, admitted, left, parts);
 }
 
-test("without a hosted tool it is stopped, with one it is read on for the whole grace", () => {
+test("without a hosted tool the stream is stopped, with one it is read on for the whole grace period", () => {
   assert.equal(leave([]), undefined);
   const leaving = leave(["web_search"]);
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [GRACE_MS, undefined]);
 });
 
-test("so it is where the input may be much longer than it looks, unless it is counted already", () => {
+test("it is read on if the input may be much longer than estimated, unless it is counted already", () => {
   assert.equal(leave([], { inputTokens: 10_100 }), undefined);
   assert.equal(leave([], { inputTokens: 10_101 })?.forMs, GRACE_MS);
   assert.equal(leave([], { inputTokens: 10_101, input: 9 }), undefined);
@@ -58,7 +59,7 @@ test("with a file it is read on to its end", () => {
   assert.equal(leave([], { hasFiles: true, unmetered: true }), undefined);
 });
 
-test("what its server keeps and its client can read later is read on to its end", () => {
+test("an answer that its server keeps and its client can retrieve later is read on to its end", () => {
   const leaving = leave([], { readsAgain: true, stateful: true });
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [Number.POSITIVE_INFINITY, undefined]);
   assert.equal(leave([], { readsAgain: true }), undefined);
@@ -66,13 +67,13 @@ test("what its server keeps and its client can read later is read on to its end"
   assert.equal(leave([], { readsAgain: true, stateful: true, unmetered: true }), undefined);
 });
 
-test("one that is checked is read on for as long as its doubt is worth, where somebody is charged", () => {
+test("a stream drawn for a check is read on for as long as the possible difference is worth it, if it is charged", () => {
   const leaving = leave([], { isChecked: true });
   assert.deepEqual([leaving?.forMs, leaving?.doubt], [GRACE_MS, { tokens: 50, perS: 100 }]);
   assert.equal(leave([], { isChecked: true, unmetered: true }), undefined);
   assert.equal(leave([], { isChecked: true, delivered: false }), undefined);
 });
 
-test("who was given nothing pays nothing, and is not read on for", () => {
+test("a stream of which nothing was delivered is not charged and not read on", () => {
   assert.equal(leave(["web_search"], { delivered: false }), undefined);
 });

@@ -1,12 +1,12 @@
 /**
- * An upstream that has said why it ended and what it counted is given two seconds for its terminal marker, and each time anew:
- * one that goes on after all is not cut.
+ * An upstream that has sent its stop reason and its counts has two seconds to send the terminal marker, each time
+ * again: one that continues after all is not cut.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Relayed } from "./rig.ts";
 
-test("one that goes on is not cut, and is waited for again when it seems to have ended again", async () => {
+test("a stream that continues is not cut, and the wait starts again when it seems to have ended again", async () => {
   const stream = new Relayed();
   stream.final = true;
   stream.say();
@@ -28,7 +28,7 @@ test("one that goes on is not cut, and is waited for again when it seems to have
   await stream.ended;
 });
 
-test("a client that leaves meanwhile has had all of it, also where no frame of it was the model's", async () => {
+test("a client that disconnects during the wait has received all of it, even if no frame was the model's output", async () => {
   const stream = new Relayed({ semantic: false });
   stream.final = true;
   stream.say();

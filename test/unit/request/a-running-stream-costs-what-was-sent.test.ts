@@ -1,4 +1,4 @@
-/** What a stream is billed for while it runs is at the tier that was sent, whatever its client asked for. */
+/** While a stream runs, its cost is computed at the tier that was sent upstream, whatever its client requested. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
@@ -8,7 +8,7 @@ import { nanoUsd } from "../../../src/values/money.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { CATALOG, MODEL } from "../../endurance/simulation/catalog.ts";
 
-test("the edge of its hold is looked for at the price of that tier", () => {
+test("the cost that is compared with the hold has the price of the tier that was sent", () => {
   const flex = { ...MODEL.price, input: 500_000n };
   const model = { ...MODEL, price: { ...MODEL.price, input: 2_000_000n, tiers: new Map([["flex", flex]]) } };
   const permit = {

@@ -1,11 +1,14 @@
-/** ARCHITECTURE.md promises 8 and 13: when a silent stream says that it lives, and that it says nothing to a client that takes nothing. */
+/**
+ * ARCHITECTURE.md promises 8 and 13: when a silent stream sends a heartbeat, and that a client that does not read gets
+ * none.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Relayed } from "./rig.ts";
 
 const EVERY_MS = 60_000;
 
-test("it comes when the silence has lasted so long, counted from the last frame", async () => {
+test("a heartbeat is sent when the silence has lasted for the interval, counted from the last frame", async () => {
   const stream = new Relayed({ heartbeat: "beat" });
   stream.clock.advance(EVERY_MS / 3);
   stream.say();
@@ -17,7 +20,7 @@ test("it comes when the silence has lasted so long, counted from the last frame"
   assert.deepEqual(stream.written, ["a", "a", "beat", "beat"]);
 });
 
-test("a client that reads nothing gets none: they would pile up behind it", async () => {
+test("a client that does not read gets no heartbeats, because they would pile up", async () => {
   const stream = new Relayed({ heartbeat: "beat" });
   stream.flowing = false;
   stream.say();

@@ -1,6 +1,6 @@
 /**
- * What is known of a stream is noted for its bill, and weighed against its hold, with each piece that its client was given, the
- * piece included: what a kill leaves in the journal is what was delivered (ARCHITECTURE.md promises 1 and 3).
+ * With each piece that a client is given, the counts of the stream are recorded for its bill and compared with its
+ * hold, the piece included: after a kill the journal has what was delivered (ARCHITECTURE.md promises 1 and 3).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -11,7 +11,7 @@ import { relayStream } from "../../../src/request/relay.ts";
 import type { SeenCounts } from "../../../src/request/silence.ts";
 import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 
-/** A converter that counts each byte as a delta, and takes `#` for the upstream's count. */
+/** A converter that counts each byte as a delta, and reads `#` as the upstream's count. */
 function counting() {
   let deltas = 0;
   let usage: Usage | undefined;
@@ -24,7 +24,7 @@ function counting() {
   return { push, counts, fault: undefined, draining: false } as unknown as StreamConverter;
 }
 
-test("each piece is in what is noted and in what is looked at, the beginning too", () => {
+test("each piece is in the checkpoints and in the counts compared with the hold, the beginning included", () => {
   let nowMs = 0;
   const noted: [deltas: number, silentMs: number][] = [];
   const looked: number[] = [];
@@ -65,7 +65,7 @@ test("each piece is in what is noted and in what is looked at, the beginning too
   sink?.data(Buffer.from("d"));
   nowMs = 9_000;
   sink?.data(Buffer.from("#"));
-  // Of four seconds one is no silence; a count holds what was hidden before it.
+  // The first second of a pause does not count as silence; an upstream's count includes what was hidden before it.
   assert.deepEqual(noted, [
     [1, 0],
     [3, 3_000],

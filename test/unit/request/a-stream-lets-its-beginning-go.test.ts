@@ -1,6 +1,6 @@
 /**
- * ARCHITECTURE.md promise 13: what a stream began with is a piece of a read of up to 64 KB. Once it is with the socket nothing of
- * the stream keeps it, however long the stream goes on.
+ * ARCHITECTURE.md promise 13: the beginning of a stream is part of a read of up to 64 KB. Once it is with the socket,
+ * the stream holds no reference to it, however long the stream runs.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,10 +14,10 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 setFlagsFromString("--no-expose-gc");
 
-/** As many collections as are tried: a reference may live as long as the turn in which it was looked at. */
+/** Maximum number of collections: a reference may last until the end of the turn in which it was used. */
 const LOOKS_MAX = 20;
 
-/** @returns what the stream began with, and what keeps the stream. */
+/** @returns the beginning of the stream, and what keeps the stream alive. */
 function begin(): { first: WeakRef<Uint8Array>; sink: BodySink; written: () => number } {
   const bytes = Buffer.alloc(65_536, "a");
   let sink: BodySink | undefined;
@@ -56,7 +56,7 @@ function begin(): { first: WeakRef<Uint8Array>; sink: BodySink; written: () => n
   return { first: new WeakRef(bytes), sink: sink as unknown as BodySink, written: () => written };
 }
 
-test("the first frames are in nobody's memory while the stream runs", async () => {
+test("the first frames are garbage-collected while the stream runs", async () => {
   const { first, sink, written } = begin();
   assert.equal(written(), 65_536);
   for (let look = 0; look < LOOKS_MAX && first.deref() !== undefined; look++) {

@@ -1,6 +1,6 @@
 /**
- * A stream that is over leaves nothing at what outlives it: no listener at the signal of a drain, no timer, and no place among
- * the streams that are read on.
+ * A finished stream leaves nothing in objects that outlive it: no listener on the signal of a drain, no timer, and no
+ * entry among the streams that are read on.
  */
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
@@ -9,7 +9,7 @@ import { Relayed } from "./rig.ts";
 
 const READ_ON = { forMs: Number.POSITIVE_INFINITY, bytesMax: 1_000, doubt: undefined, covers: () => true };
 
-test("a hundred streams, ended in every way, listen to the signal of a drain no more", async () => {
+test("a hundred streams, ended in every way, leave no listener on the signal of a drain", async () => {
   const { signal } = new AbortController();
   const streams = Array.from({ length: 100 }, () => new Relayed({ cut: signal }));
   assert.equal(getEventListeners(signal, "abort").length, 100);
@@ -27,7 +27,7 @@ test("a hundred streams, ended in every way, listen to the signal of a drain no 
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-test("one that was read on says once that it is over, and looks at itself no more", async () => {
+test("a stream that was read on reports its end once, and leaves no timer", async () => {
   let begun = 0;
   let done = 0;
   const leaving = {
@@ -47,9 +47,9 @@ test("one that was read on says once that it is over, and looks at itself no mor
   assert.deepEqual([begun, done, stream.clock.pending], [1, 1, 0]);
 });
 
-test("one whose client leaves in its drain is read on for as long as it takes, and waits for no marker", async () => {
+test("a draining stream whose client disconnects is read on for as long as it takes, and waits for no marker", async () => {
   const stream = new Relayed({ leaving: { ...READ_ON, begun: () => () => {} } });
-  // Its count seems complete, and then it goes on after a stop string.
+  // Its count seems complete, and then it continues after a stop string.
   stream.final = true;
   stream.say();
   stream.final = false;

@@ -1,6 +1,6 @@
 /**
- * A stream that is ended where its hold can grow no more is an answer, before its first word too: who is charged nothing for an
- * input that alone costs more than the account has could ask again without end (ARCHITECTURE.md promise 1).
+ * A stream that ends because its hold cannot grow is an answer, even before its first word: otherwise an account could
+ * repeat, free of charge, an input that alone costs more than its funds (ARCHITECTURE.md promise 1).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -8,7 +8,7 @@ import type { HoldExtension } from "../../../src/request/hold-extension.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { Relayed } from "./rig.ts";
 
-test("also where nothing of the model's was given", async () => {
+test("it counts as delivered even if nothing of the model's output was", async () => {
   const holdExtension = { onAnswer() {}, look: () => "stop", usageOf: () => NO_USAGE } as unknown as HoldExtension;
   const stream = new Relayed({ semantic: false, holdExtension });
   const { reason, delivered, complete } = await stream.ended;

@@ -1,4 +1,7 @@
-/** docs/translation-rules.md rule 38: what strangers sealed, or nobody, costs a request no more than a thousand tries. */
+/**
+ * docs/translation-rules.md rule 38: envelopes that the gateway did not seal cost a request at most a thousand attempts
+ * to open them.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { contextOf } from "../../../src/request/context.ts";
@@ -7,7 +10,7 @@ import { newAccountTag } from "../../../src/values/key.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { systemClock } from "../../../src/values/time.ts";
 
-test("of one request a thousand, and of the next one anew", () => {
+test("a request has a thousand failing attempts, and the next request has a thousand of its own", () => {
   const own = createSealing([new Secret("a-sealing-key-of-thirty-two-chars")]);
   let tried = 0;
   const sealing = {

@@ -1,4 +1,7 @@
-/** A relayed stream without a server: the test moves its time, its client, its upstream and what its converter knows. */
+/**
+ * A relayed stream without a server: the test controls its time, its client, its upstream and the counts of its
+ * converter.
+ */
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../src/dispatch/ask.ts";
 import type { HoldExtension } from "../../../src/request/hold-extension.ts";
@@ -9,13 +12,13 @@ import { FakeClock } from "../dispatch/rig.ts";
 
 interface RelayedOptions {
   readonly cut?: AbortSignal;
-  /** How it is read on when its client leaves; undefined: it is stopped. */
+  /** How it is read on when its client disconnects; undefined: it is stopped. */
   readonly leaving?: Leaving;
-  /** Whether its frames are of the model's making. */
+  /** Whether its frames are the model's output. */
   readonly semantic?: boolean;
-  /** What watches its cost; undefined: its hold covers the most. */
+  /** Watches its cost; undefined: its hold covers the most. */
   readonly holdExtension?: HoldExtension;
-  /** What a sign of life is; undefined: there is none. */
+  /** The text of a heartbeat; undefined: none is sent. */
   readonly heartbeat?: string;
 }
 
@@ -23,22 +26,22 @@ interface RelayedOptions {
 export class Relayed {
   readonly clock = new FakeClock();
   readonly ended: Promise<StreamEnd>;
-  /** The ends that its bill was told of. */
+  /** The ends reported to its bill. */
   readonly settled: StreamEnd[] = [];
   /** Whether its converter has the upstream's last count, and only the terminal marker is missing. */
   final = false;
   /** Whether the client's answer is complete and the upstream is read on for its usage. */
   draining = false;
-  /** What its converter has found wrong with the upstream's answer. */
+  /** The fault that its converter has found in the upstream's answer. */
   fault: UpstreamFault | undefined;
   aborted = false;
-  /** Whether its upstream is not read just now. */
+  /** Whether its upstream is paused. */
   held = false;
-  /** Whether what has come of it by then must not flow either. */
+  /** Whether buffered data must not be delivered either. */
   heldFirmly = false;
-  /** What was handed to the client's socket. */
+  /** What was written to the client's socket. */
   readonly written: string[] = [];
-  /** Whether that socket takes more. */
+  /** Whether that socket accepts more. */
   flowing = true;
   #sink: BodySink | undefined;
   #leave = () => {};
@@ -94,7 +97,7 @@ export class Relayed {
     });
   }
 
-  /** Gives a frame for each piece; its end is the terminal frame where it has the upstream's count by then. */
+  /** Gives a frame for each piece; its end is the terminal frame if it has the upstream's count by then. */
   #converter(frame: ClientFrames, heartbeat: string | undefined): StreamConverter {
     const isDraining = () => this.draining;
     const faultNow = () => this.fault;
@@ -118,7 +121,7 @@ export class Relayed {
     return converter as unknown as StreamConverter;
   }
 
-  /** The upstream says something. */
+  /** The upstream sends data. */
   say(): void {
     this.#sink?.data(Buffer.from("b"));
   }

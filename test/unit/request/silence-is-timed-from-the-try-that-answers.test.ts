@@ -1,6 +1,6 @@
 /**
- * What a client that leaves is taken to have had written out of sight goes by how long its stream was silent. The time of a try
- * that had failed before is none of that (ARCHITECTURE.md promise 3; src/request/answer.ts).
+ * How much hidden output a disconnected client is charged for depends on how long its stream was silent. The time of an
+ * earlier, failed attempt does not count (ARCHITECTURE.md promise 3; src/request/answer.ts).
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -12,7 +12,7 @@ import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import type { SeenCounts } from "../../../src/request/silence.ts";
 import { FakeClock } from "../dispatch/rig.ts";
 
-test("twenty seconds of another upstream are not this one's silence", async () => {
+test("twenty seconds at another upstream do not count as this one's silence", async () => {
   const clock = new FakeClock();
   const silentMs: number[] = [];
   let leave = () => {};
@@ -51,6 +51,6 @@ test("twenty seconds of another upstream are not this one's silence", async () =
   clock.advance(5_000);
   leave();
   await ended;
-  // The first second is none in any case.
+  // The first second never counts.
   assert.deepEqual(silentMs, [4_000]);
 });

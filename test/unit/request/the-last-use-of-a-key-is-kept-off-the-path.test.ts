@@ -1,4 +1,4 @@
-// Nothing waits for it, it is bounded, and a store that is away loses none of it.
+// Requests do not wait for it, it is bounded, and an unreachable store loses none of it.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
@@ -39,7 +39,7 @@ function started() {
   return { clock, taken, uses, note, away, broken, warned, latestMs };
 }
 
-test("once a minute each account's keys are noted, with their latest use", async () => {
+test("once a minute the used keys of each account are written, with their latest use", async () => {
   const { clock, taken, uses, note, latestMs } = started();
   note("key_1", 1);
   note("key_1", 2, { address: "2001:db8:1:2:3:4:5:6", userAgent: "claude-cli/2.1 (external)" });
@@ -67,7 +67,7 @@ test("once a minute each account's keys are noted, with their latest use", async
   assert.equal(taken.length, 3, "each is given once");
 });
 
-test("a key in the place of the program's name is not kept, nor a part of it", async () => {
+test("a key in the user agent is not kept, nor a part of it", async () => {
   const { taken, uses, note } = started();
   const key = newKey(TAGS[0] as AccountTag, randomBytes).text;
   const typed = [key, Buffer.from(key).toString("base64"), `${"x".repeat(40)}/${key}`, `curl/8.1 ${key}`];
@@ -79,7 +79,7 @@ test("a key in the place of the program's name is not kept, nor a part of it", a
   );
 });
 
-test("what a store that is away does not take waits for the next time", async () => {
+test("uses that an unreachable store does not accept are written the next time", async () => {
   const { taken, uses, note, away } = started();
   away(true);
   note("key_1", 1);
@@ -93,7 +93,7 @@ test("what a store that is away does not take waits for the next time", async ()
   );
 });
 
-test("a use that comes while the store takes the one before is not lost", async () => {
+test("a use that arrives while the store accepts an earlier one is not lost", async () => {
   const { taken, uses, note } = started();
   note("key_1", 1);
   const flushed = uses.flush();
@@ -106,7 +106,7 @@ test("a use that comes while the store takes the one before is not lost", async 
   );
 });
 
-test("memory is bounded: of more keys than it holds the later ones are not noted", async () => {
+test("memory is bounded: with too many keys the later ones are not recorded", async () => {
   const { taken, uses, note } = started();
   for (let i = 0; i < 10_100; i++) note(`key_${i}`, i);
   note("key_5", 99_999);
@@ -116,7 +116,7 @@ test("memory is bounded: of more keys than it holds the later ones are not noted
   assert.equal(noted.find(({ keyId }) => keyId === "key_5")?.atMs, 99_999);
 });
 
-test("an account whose record is damaged, or a defect, keeps no other account waiting and rejects nothing", async () => {
+test("a damaged record of an account, or a defect, delays no other account and rejects nothing", async () => {
   for (const error of [new StoreError("unavailable", "damaged", { outcome: "refused" }), new RangeError("a defect")]) {
     const { taken, uses, note, broken, warned } = started();
     broken.set(TAGS[0] as AccountTag, error);

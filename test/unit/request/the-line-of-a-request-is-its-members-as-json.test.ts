@@ -1,11 +1,11 @@
-/** It is put together by hand, and read by programs. */
+/** The log line of a request is put together without JSON.stringify, and read by programs. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { lineText } from "../../../src/request/record/line.ts";
 
 const text = fc.string({ unit: "binary" });
-/** Our own words, ids and amounts. */
+/** Fixed words, ids and amounts. */
 const word = fc.stringMatching(/^[a-z0-9_]{0,24}$/);
 const number = fc.oneof(fc.nat(), fc.double());
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
@@ -39,7 +39,7 @@ const LINE = fc.record(
   { noNullPrototype: true },
 );
 
-test("property: the text of a line is what JSON.stringify makes of it, to the letter and in its order", () => {
+test("property: a line equals the output of JSON.stringify, character by character and in its order", () => {
   fc.assert(
     fc.property(LINE, (line) => {
       assert.equal(`{${lineText(line).slice(1)}}`, JSON.stringify(line));
@@ -48,7 +48,7 @@ test("property: the text of a line is what JSON.stringify makes of it, to the le
   );
 });
 
-test("what takes escapes gets them", () => {
+test("characters that need escapes are escaped", () => {
   const plain = { request: "r", protocol: "chat", status: 200, cause: "none", attempts: 1, duration_ms: 1 };
   const nobody = { group: undefined, account_id: undefined, key_id: undefined };
   const none = { trace: undefined, endpoint: undefined, ...nobody, answered_by: undefined };

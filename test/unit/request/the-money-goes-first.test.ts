@@ -1,4 +1,4 @@
-/** ARCHITECTURE.md promise 3: a defect in what is told of a charge does not keep the charge from the store. */
+/** ARCHITECTURE.md promise 3: a defect in what is reported of a charge does not keep the charge from the store. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
@@ -24,7 +24,7 @@ function answered() {
   return { permit, ending };
 }
 
-test("what an endpoint beside the model's own answers says nothing of how the model writes", async () => {
+test("an answer of a side endpoint does not affect what is known of the model's pace", async () => {
   const { permit, ending } = answered();
   const noted: unknown[] = [];
   const parts = {
@@ -48,7 +48,7 @@ test("what an endpoint beside the model's own answers says nothing of how the mo
   }
 });
 
-test("whatever the log, the metrics or the memory of a model meet, the charge is with the settler", async () => {
+test("whatever fails in the log, the metrics or the observations of a model, the charge reaches the settler", async () => {
   const { permit, ending } = answered();
   const defect = (): never => {
     throw new Error("a defect");

@@ -1,4 +1,6 @@
-/** docs/failure-model.md row D7: what a request refers to comes beside its body, and needs room as that does. */
+/**
+ * docs/failure-model.md row D7: content that a request refers to is added to its body, and needs memory like the body.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
@@ -10,7 +12,10 @@ import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
 
 const SENT = new Uint8Array(100);
 
-/** @param isLarge whether the body is so large that its key is looked up first. @returns how much room was asked for. */
+/**
+ * @param isLarge whether the body is so large that its key is looked up first.
+ * @returns how much memory was reserved.
+ */
 async function heldFor({ isLarge, body }: { isLarge: boolean; body: Uint8Array }) {
   const held: number[] = [];
   const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
@@ -42,16 +47,16 @@ async function heldFor({ isLarge, body }: { isLarge: boolean; body: Uint8Array }
   return { held, cause: isRefusal(found) ? found.cause : undefined };
 }
 
-test("room is asked for both, and without it the request is refused", async () => {
+test("memory is reserved for the body and its references together, and without it the request is refused", async () => {
   const found = await heldFor({ isLarge: true, body: new Uint8Array(900) });
   assert.deepEqual(found, { held: [1_000], cause: "concurrency" });
 });
 
-test("a body that refers to nothing has its room already", async () => {
+test("a body without references needs no further memory", async () => {
   assert.deepEqual(await heldFor({ isLarge: true, body: SENT }), { held: [], cause: undefined });
 });
 
-test("nobody is asked for a key that has not been looked up: both are small", async () => {
+test("no memory is reserved if the key has not been looked up: body and references are small", async () => {
   const found = await heldFor({ isLarge: false, body: new Uint8Array(900) });
   assert.deepEqual(found, { held: [], cause: undefined });
 });

@@ -1,4 +1,7 @@
-/** What a server that keeps responses says of one is told with the ids that its client knows, wherever they stand in it. */
+/**
+ * A server's messages about stored responses are passed on with the ids that the client knows, wherever they are in the
+ * message.
+ */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { AttemptRecord } from "../../../src/dispatch/ask.ts";
@@ -6,7 +9,7 @@ import { refusedBesideStored } from "../../../src/request/references.ts";
 import { refusal } from "../../../src/values/errors.ts";
 
 const WRAPPED = "resp_tg_client";
-// A name with what a replacement would take for its own signs.
+// An id that contains a replacement pattern of String.replace.
 const OTHER = "resp_$&_client";
 const KEPT = { upstream: "here", model: "m", id: "resp_own" };
 const OF_ANOTHER = { upstream: "here", model: "m", id: "msg_own" };
@@ -34,13 +37,13 @@ const ATTEMPT: AttemptRecord = {
   refusedByUpstream: true,
 };
 
-test("each of its ids is the client's, however often it is named", () => {
+test("each id of the server is replaced by the client's, however often it is named", () => {
   const said = refusal("upstream_rejected", {}, { upstreamMessage: "resp_own is not msg_own; resp_own has gone" });
   const told = refusedBesideStored(said, [ATTEMPT], { json: {}, stored: STORED });
   assert.equal(told.upstreamMessage, `${WRAPPED} is not ${OTHER}; ${WRAPPED} has gone`);
 });
 
-test("of a request that needs no server's memory the refusal stays as it is", () => {
+test("the refusal of a request that needs no stored response is unchanged", () => {
   const said = refusal("upstream_rejected", {}, { upstreamMessage: "resp_own has gone" });
   for (const stored of [undefined, { ...STORED, needed: undefined }])
     assert.equal(refusedBesideStored(said, [ATTEMPT], { json: {}, stored }), said);

@@ -1,4 +1,4 @@
-/** src/request/record.ts: the gauge of what is held, and from where a first token is timed. */
+/** src/request/record.ts: the gauge of held funds, and the start of the time to the first token. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
@@ -29,7 +29,7 @@ function begun() {
 
 const PERMIT = { group: { name: "money" }, hold: nanoUsd(1_000_000_000n), clamped: undefined } as unknown as Permit;
 
-test("what is held is what the last extension says, and nothing at the end", async () => {
+test("the gauge shows the last extension of a hold, and nothing at the end", async () => {
   const { record, valueShown } = begun();
   record.admitted(PERMIT);
   assert.equal(await valueShown("tollgate_holds_usd"), 1);
@@ -40,7 +40,7 @@ test("what is held is what the last extension says, and nothing at the end", asy
   assert.equal(await valueShown("tollgate_holds_usd"), 0);
 });
 
-test("a first token is timed from the last byte of the request", async () => {
+test("the time to the first token starts at the last byte of the request", async () => {
   const { clock, record, valueShown } = begun();
   clock.advance(5_000);
   record.bodyRead();
@@ -49,7 +49,7 @@ test("a first token is timed from the last byte of the request", async () => {
   assert.equal(await valueShown("tollgate_time_to_first_token_seconds_sum"), 0.25);
 });
 
-test("the pace of a model is its output over the time from its first token to the end of its stream", async () => {
+test("the pace of a model is its output divided by the time from the first token to the end of its stream", async () => {
   const { clock, record, valueShown } = begun();
   clock.advance(5_000);
   record.bodyRead();
@@ -60,7 +60,7 @@ test("the pace of a model is its output over the time from its first token to th
   assert.equal(await valueShown("tollgate_output_tokens_per_second_sum"), 50);
 });
 
-test("a reply without a first token, or without output, says nothing of its model's pace", async () => {
+test("a reply without a first token, or without output, has no effect on its model's pace", async () => {
   for (const [begins, output] of [
     [false, 200],
     [true, 0],
@@ -74,7 +74,7 @@ test("a reply without a first token, or without output, says nothing of its mode
   }
 });
 
-/** What a stream with so much output comes to. */
+/** The charge of a stream with this much output. */
 function chargeOf(output: number) {
   const [route] = MODEL.routes;
   const permit = {
