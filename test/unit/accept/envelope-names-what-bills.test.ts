@@ -94,7 +94,7 @@ const REFUSED: readonly (readonly [string, Protocol, object | string, string])[]
     "unsupported_parameter tools.Type",
   ],
   [
-    "a type that stands twice",
+    "a type that is given twice",
     "chat",
     '{"model":"m","messages":[],"tools":[{"type":"a","type":"b"}]}',
     "duplicate_field tools.type",

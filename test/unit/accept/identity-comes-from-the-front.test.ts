@@ -22,7 +22,7 @@ const CASES: readonly (readonly [readonly string[], readonly string[], string | 
 ];
 
 for (const [claims, trustProxy, expected] of CASES) {
-  test(`row 76: ${claims.join(" | ") || "nothing"} through ${trustProxy.join(" ") || "nobody"} is ${expected}`, async (t) => {
+  test(`row 76: ${claims.join(" | ") || "nothing"} through ${trustProxy.join(" ") || "no trusted proxy"} is ${expected}`, async (t) => {
     const echo = await startEcho(t, { trustProxy });
     await exchange(echo.target, request({ headers: [...BASE, ...claims] }));
     assert.equal(echo.requests[0]?.clientAddress, expected);

@@ -1,6 +1,6 @@
 /**
  * The worst-case hold of an account whose charges exceeded its holds repeatedly (promise 1), and what every hold covers
- * in addition to the tokens. A part that is left out here is free for whoever knows it.
+ * in addition to the tokens. A part that is left out here is free for anyone who knows it.
  */
 import assert from "node:assert/strict";
 import test from "node:test";

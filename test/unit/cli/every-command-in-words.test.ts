@@ -238,8 +238,8 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   );
   assert.equal((await tollgate("account", "limit", "alice", "--clear")).out, "The account alice has no budget.\n");
   const rotated = await tollgate("key", "rotate", id, "--overlap", "30m");
-  const [told, value] = rotated.out.split("\n");
-  assert.match(told as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));
+  const [said, value] = rotated.out.split("\n");
+  assert.match(said as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));
   assert.equal(typeof readKey(value as string), "object");
   assert.match(rotated.err, /only this once/);
   assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);

@@ -64,7 +64,7 @@ test("a new version of a ConfigMap is noticed through a link from another folder
   assert.deepEqual(heartbeats(scene), [7_000]);
 });
 
-test("a file that is changed from outside, as behind a bind mount of the file, is noticed", async (t) => {
+test("a file changed from outside, as behind a bind mount of the file, is noticed", async (t) => {
   const scene = await watched(t, {
     place(folder, text) {
       mkdirSync(join(folder, "host"));

@@ -87,7 +87,7 @@ test("a duplicate name is refused, at the top and inside, and so is a body that 
   await ask("POST", "/admin/v1/accounts", { name: "alice" });
   const topUp = "/admin/v1/accounts/alice/topups";
   const limits = "/admin/v1/accounts/alice/limits";
-  const cases: [method: string, path: string, body: string, code: string, told: RegExp][] = [
+  const cases: [method: string, path: string, body: string, code: string, explained: RegExp][] = [
     ["POST", topUp, '{"id":"a","usd":"1.00","usd":"100.00"}', "duplicate_member", /`usd` twice/],
     ["POST", topUp, String.raw`{"id":"a","usd":"1.00","\u0075sd":"100.00"}`, "duplicate_member", /`usd` twice/],
     ["PUT", limits, '{"budgets_usd":{"day":"1.00","day":"9.00"}}', "duplicate_member", /`day` twice/],
@@ -98,10 +98,10 @@ test("a duplicate name is refused, at the top and inside, and so is a body that 
     ["POST", topUp, '{"id":"a","usd":"1.00","__proto__":{}}', "unknown_member", /`__proto__`/],
     ["POST", topUp, '{"id":"a","usd":"1.00","constructor":{"prototype":{}}}', "unknown_member", /`constructor`/],
   ];
-  for (const [method, path, body, code, told] of cases) {
+  for (const [method, path, body, code, explained] of cases) {
     const { status, json } = await ask(method, path, body, { "content-type": "application/json" });
     assert.deepEqual([status, json.error.code], [400, code], body);
-    assert.match(json.error.message, told);
+    assert.match(json.error.message, explained);
   }
   const latin = Buffer.from('{"id":"\xe9","usd":"1.00"}', "latin1");
   const { json } = await ask("POST", topUp, latin, { "content-type": "application/json" });

@@ -45,9 +45,9 @@ test("a key with an id is created by one of them, and the other one names it", a
   const answers = await Promise.all(
     [one, other].map(({ ask }) => ask("POST", "/admin/v1/accounts/alice/keys", wanted)),
   );
-  const [made, told] = answers.toSorted((a, b) => a.status - b.status);
-  assert.deepEqual([made?.status, told?.status, told?.json.error.code], [201, 409, "key_exists"]);
-  assert.ok(told?.json.error.message.includes(made?.json.id));
+  const [made, refused] = answers.toSorted((a, b) => a.status - b.status);
+  assert.deepEqual([made?.status, refused?.status, refused?.json.error.code], [201, 409, "key_exists"]);
+  assert.ok(refused?.json.error.message.includes(made?.json.id));
   const form = readKey(made?.json.key);
   assert.ok(typeof form === "object");
   assert.equal((await store.readKey(form.tag, form.hash))?.key.id, made?.json.id);
@@ -59,8 +59,8 @@ test("an id of a gift stands for one kind, and granting another kind under it is
     one.ask("POST", "/admin/v1/accounts/alice/gifts", { card: "day", id: "sorry-1" }),
     other.ask("POST", "/admin/v1/accounts/alice/gifts", { card: "week", id: "sorry-1" }),
   ]);
-  const [given, told] = answers.toSorted((a, b) => a.status - b.status);
-  assert.deepEqual([given?.status, told?.status, told?.json.error.code], [201, 409, "id_used"]);
+  const [given, refused] = answers.toSorted((a, b) => a.status - b.status);
+  assert.deepEqual([given?.status, refused?.status, refused?.json.error.code], [201, 409, "id_used"]);
   const tag = (await store.findAccount("alice"))?.tag;
   assert.ok(tag);
   const kinds = (await store.listCards(tag))?.cards.map((entitlement) => entitlement.card);

@@ -8,9 +8,9 @@ import { createMetrics } from "../../../src/telemetry/metrics.ts";
 test("a report has its own level, or info", () => {
   const lines: string[] = [];
   const log = createLog({ level: "info", destination: { write: (line) => void lines.push(line) } });
-  const told = notificationsTo(log, createMetrics()).log;
-  told({ event: "oidc_failed", kind: "refused" });
-  told({ event: "oidc_failed", kind: "unreachable" }, "warn");
+  const report = notificationsTo(log, createMetrics()).log;
+  report({ event: "oidc_failed", kind: "refused" });
+  report({ event: "oidc_failed", kind: "unreachable" }, "warn");
   assert.deepEqual(
     lines.map((line) => JSON.parse(line)).map(({ level, kind }) => [level, kind]),
     [

@@ -11,7 +11,7 @@ import { createMetrics } from "../../../src/telemetry/metrics.ts";
 
 const WARNING = { upstream: "east", model: "m", status: undefined, reason: "ECONNREFUSED", asked: "POST http://x/" };
 
-function toldOf(warning: Pick<DispatchWarning, "kind" | "status">): Record<string, unknown> {
+function loggedFor(warning: Pick<DispatchWarning, "kind" | "status">): Record<string, unknown> {
   const lines: string[] = [];
   const log = createLog({ level: "warn", destination: { write: (line) => void lines.push(line) } });
   watchUpstreams({ metrics: createMetrics(), log }).onWarning({ ...WARNING, ...warning });
@@ -26,9 +26,9 @@ test("an unreachable upstream and a missing path get different hints", () => {
     [{ kind: "model_not_found", status: 404 }, /base_url.*\/v1/],
     [{ kind: "unexpected_status", status: 405 }, /base_url.*\/v1/],
   ] as const) {
-    const { upstream, kind, look_at: place } = toldOf(warning);
+    const { upstream, kind, look_at: place } = loggedFor(warning);
     assert.deepEqual([upstream, kind], ["east", warning.kind]);
     assert.match(String(place), words);
   }
-  assert.equal(toldOf({ kind: "forbidden", status: 401 }).look_at, undefined);
+  assert.equal(loggedFor({ kind: "forbidden", status: 401 }).look_at, undefined);
 });

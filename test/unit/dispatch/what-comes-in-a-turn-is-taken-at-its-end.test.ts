@@ -20,7 +20,7 @@ function played(
 ) {
   const aborted: unknown[] = [];
   const flow: string[] = [];
-  const told: unknown[] = [];
+  const verdicts: unknown[] = [];
   const firstBytes: unknown[] = [];
   const controller = {
     rawHeaders: [Buffer.from("of the whole read that they came in")],
@@ -32,7 +32,7 @@ function played(
   let handler: UpstreamHandler | undefined;
   const upstream = {
     settings: settingsOf("up", "http://127.0.0.1:1"),
-    health: { tell: ({ kind, probe }: HealthVerdict) => told.push([kind, probe]) },
+    health: { tell: ({ kind, probe }: HealthVerdict) => verdicts.push([kind, probe]) },
     firstBytes: { add: (model: string, ms: number) => firstBytes.push([model, ms]) },
     send(_request: unknown, given: UpstreamHandler) {
       handler = given;
@@ -62,7 +62,7 @@ function played(
     client,
     aborted,
     flow,
-    told,
+    verdicts,
     firstBytes,
     controller,
     fields,
@@ -177,28 +177,28 @@ async function handed(onData: () => void = () => {}, pathSuffix?: string) {
 }
 
 test("a stream that breaks off later counts for the health of its upstream, and no probe is decided twice", async () => {
-  const { breaks, told, ends } = await handed();
+  const { breaks, verdicts, ends } = await handed();
   breaks();
   await settled();
   assert.deepEqual(ends, ["upstream_unavailable"]);
-  assert.deepEqual(told, [
+  assert.deepEqual(verdicts, [
     ["ok", true],
     ["local", false],
   ]);
 });
 
 test("a stream of a side endpoint does not affect the health of the model's upstream", async () => {
-  const { breaks, told, ends } = await handed(() => {}, "/compact");
+  const { breaks, verdicts, ends } = await handed(() => {}, "/compact");
   breaks();
   await settled();
   assert.deepEqual(ends, ["upstream_unavailable"]);
-  assert.deepEqual(told, [
+  assert.deepEqual(verdicts, [
     ["none", true],
     ["none", false],
   ]);
 });
 
-test("a body that is let go is read on although its reader had paused, and leaves no timer when it breaks off", async () => {
+test("a released body is read on although its reader had paused, and leaves no timer when it breaks off", async () => {
   const { data, breaks, flow, body, clock } = await handed();
   body.pause();
   data(BUFFERED_BYTES_MAX);
@@ -212,7 +212,7 @@ test("a body that is let go is read on although its reader had paused, and leave
 });
 
 test("an exception in the reader of a stream ends the stream for it, and the connection", async () => {
-  const { says, told, ends, aborted } = await handed(() => {
+  const { says, verdicts, ends, aborted } = await handed(() => {
     throw new Error("a defect");
   });
   says("second");
@@ -220,7 +220,7 @@ test("an exception in the reader of a stream ends the stream for it, and the con
   assert.equal(ends.length, 1);
   assert.notEqual(ends[0], "end");
   assert.equal(aborted.length, 1);
-  assert.equal(told.length, 2);
+  assert.equal(verdicts.length, 2);
 });
 
 test("a compressed body that arrives faster than it is decompressed pauses the upstream until there is room", async () => {

@@ -21,8 +21,16 @@ import { rest, settingsOf, startRig, until } from "./rig.ts";
 const DAY_MS = 86_400_000;
 
 test("each secret signs, and the official library accepts each signature and no other", () => {
-  const told = { outbox: tagOf("A"), name: "a", kind: "balance_low", ref: "r", data: {}, atMs: 0, dropped: 0 } as const;
-  const message = messageOf(told);
+  const notice = {
+    outbox: tagOf("A"),
+    name: "a",
+    kind: "balance_low",
+    ref: "r",
+    data: {},
+    atMs: 0,
+    dropped: 0,
+  } as const;
+  const message = messageOf(notice);
   const secrets = ["old", "new"].map(webhookSecret);
   const headers = signedHeaders(
     message,
@@ -34,9 +42,9 @@ test("each secret signs, and the official library accepts each signature and no 
   assert.throws(() => new Webhook(webhookSecret("other")).verify(message.body, { ...headers }));
   assert.throws(() => new Webhook(secrets[0] as string).verify(`${message.body} `, { ...headers }));
   assert.match(message.id, /^msg_[A-Za-z0-9_-]{27}$/);
-  assert.equal(messageOf({ ...told, atMs: 5, dropped: 2 }).id, message.id, "the id is of what is told");
-  assert.notEqual(messageOf({ ...told, ref: "s" }).id, message.id);
-  assert.notEqual(messageOf({ ...told, outbox: tagOf("B") }).id, message.id);
+  assert.equal(messageOf({ ...notice, atMs: 5, dropped: 2 }).id, message.id, "the id is of what is told");
+  assert.notEqual(messageOf({ ...notice, ref: "s" }).id, message.id);
+  assert.notEqual(messageOf({ ...notice, outbox: tagOf("B") }).id, message.id);
 });
 
 test("a low balance names its cause with its id: that of a request as the client knows it, that of an adjustment as it was sent", () => {

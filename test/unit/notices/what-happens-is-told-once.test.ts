@@ -115,8 +115,10 @@ test("a used-up budget is announced once in its period, whichever process refuse
   for (const tell of tellers) tell(tag, { ...refused, cause: "account_budget", resetsAtMs: dayMs });
   await until(clock, () => receiver.log.length === 3);
   await rest(clock);
-  const told = receiver.log.map(({ body }) => bodyOf(body)).map(({ type, data }) => [type, data.scope, data.resets_at]);
-  assert.deepEqual(told, [
+  const written = receiver.log
+    .map(({ body }) => bodyOf(body))
+    .map(({ type, data }) => [type, data.scope, data.resets_at]);
+  assert.deepEqual(written, [
     ["budget_reached", "key_1", "2026-11-24T00:00:00.000Z"],
     ["budget_reached", "key_1", "2026-11-25T00:00:00.000Z"],
     ["budget_reached", `acct_${tag}`, "2026-11-24T00:00:00.000Z"],
@@ -147,21 +149,21 @@ test("if the store loses the notices about a budget and a card, they are written
     ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined, keyId: "key_1" },
     ...{ limits: { requests: undefined, tokens: undefined }, span: "total", budget: nanoUsd(5_000n) },
   };
-  const told = async () => (await store.readNotices(tag, 9)).notices.map(({ kind, ref }) => `${kind} ${ref}`).sort();
+  const written = async () => (await store.readNotices(tag, 9)).notices.map(({ kind, ref }) => `${kind} ${ref}`).sort();
   const all = ["budget_reached key_1:total:5000", "card_ending soon"];
   tell(tag, refused);
   for (let looks = 0; looks < 2; looks++) await clock.advance(600_000);
   await rest(clock);
-  assert.deepEqual(await told(), all);
+  assert.deepEqual(await written(), all);
   store = stores[1] as Store;
-  assert.deepEqual(await told(), []);
+  assert.deepEqual(await written(), []);
   for (let looks = 0; looks < 8; looks++) {
     await clock.advance(600_000);
     await rest(clock);
   }
   tell(tag, refused);
   await rest(clock);
-  assert.deepEqual(await told(), all);
+  assert.deepEqual(await written(), all);
 });
 
 test("an account whose cards cannot be read does not prevent notices to others", async (t) => {
@@ -186,10 +188,10 @@ test("an account whose cards cannot be read does not prevent notices to others",
   t.after(() => watch.stop());
   await clock.advance(5_000);
   await rest(clock);
-  const told = async (name: string) => (await store.readNotices(tagOf(name), 9)).notices.map(({ ref }) => ref);
-  assert.deepEqual(await told("Afirst"), ["cardAfirst"]);
-  assert.deepEqual(await told("Bsecond"), []);
-  assert.deepEqual(await told("Cthird"), ["cardCthird"]);
+  const written = async (name: string) => (await store.readNotices(tagOf(name), 9)).notices.map(({ ref }) => ref);
+  assert.deepEqual(await written("Afirst"), ["cardAfirst"]);
+  assert.deepEqual(await written("Bsecond"), []);
+  assert.deepEqual(await written("Cthird"), ["cardCthird"]);
   assert.deepEqual(reasons, [`acct_${tagOf("Bsecond")}: DAMAGED`]);
 });
 

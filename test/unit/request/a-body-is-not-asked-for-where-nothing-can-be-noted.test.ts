@@ -9,10 +9,10 @@ import { isRefusal, refusal } from "../../../src/values/errors.ts";
 import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
 
 function asked(usable: boolean) {
-  const told: string[] = [];
+  const calls: string[] = [];
   const key = readKey(newKey(newAccountTag(randomBytes), randomBytes).text);
   assert.ok(key && key !== "noise");
-  const store = { readKey: async () => void told.push("store") };
+  const store = { readKey: async () => void calls.push("store") };
   const seenKeys = { limited: () => undefined, bad: () => undefined, noteBad() {}, noteGood() {} };
   const parts = {
     overload: { at: () => undefined, roomFor: () => undefined },
@@ -26,21 +26,21 @@ function asked(usable: boolean) {
     /** Like a body too large to be read before its key is checked. */
     readBody: async (gate: BodyGate) => (await gate()) ?? refusal("not_json"),
   };
-  const record = { bodyRead: () => void told.push("read") };
+  const record = { bodyRead: () => void calls.push("read") };
   const run = { request, record, endpoint: {}, protocol: "chat" } as unknown as Run;
-  return { told, read: () => readRequest(run, key, parts) };
+  return { calls, read: () => readRequest(run, key, parts) };
 }
 
 test("if the journal is unusable, it refuses the request, and the store is not asked", async () => {
-  const { told, read } = asked(false);
+  const { calls, read } = asked(false);
   const found = await read();
   assert.equal(isRefusal(found) && found.cause, "journal_full");
-  assert.deepEqual(told, ["read"], "when the body was dealt with is noted");
+  assert.deepEqual(calls, ["read"], "when the body was dealt with is noted");
 });
 
 test("if the journal is usable, the key is looked up first", async () => {
-  const { told, read } = asked(true);
+  const { calls, read } = asked(true);
   const found = await read();
   assert.equal(isRefusal(found) && found.cause, "unknown_key");
-  assert.deepEqual(told, ["store", "read"]);
+  assert.deepEqual(calls, ["store", "read"]);
 });

@@ -52,8 +52,8 @@ test("a guessed key counts against its address, a key that was good once only wa
     ["expired_key", "wait"],
   ] as const) {
     const { asked, failedKeys } = fullAddress();
-    const { cause: told, retryAfterS } = refuseBadKey(refusal(cause), REQUEST, failedKeys);
-    assert.deepEqual([told, retryAfterS, asked], ["bad_keys", 7, [what]], cause);
+    const { cause: answered, retryAfterS } = refuseBadKey(refusal(cause), REQUEST, failedKeys);
+    assert.deepEqual([answered, retryAfterS, asked], ["bad_keys", 7, [what]], cause);
   }
   const { asked, failedKeys } = fullAddress();
   assert.deepEqual([refuseBadKey(refusal("missing_key"), REQUEST, failedKeys).cause, asked], ["missing_key", []]);

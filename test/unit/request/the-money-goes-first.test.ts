@@ -53,7 +53,7 @@ test("whatever fails in the log, the metrics or the observations of a model, the
   const defect = (): never => {
     throw new Error("a defect");
   };
-  for (const told of ["answeredBy", "charged", "note"]) {
+  for (const failing of ["answeredBy", "charged", "note"]) {
     const settled: SettleAsk[] = [];
     const parts = {
       observed: { paceOf: () => ({ thinks: "no", hiddenPerS: 0, visibleFactor: 1 }), note: defect },
@@ -62,10 +62,10 @@ test("whatever fails in the log, the metrics or the observations of a model, the
     } as unknown as PipelineParts;
     const run = {
       ...{ permit, attempts: [], settled: false, asksToThink: false, streamed: false, endpoint: {} },
-      record: { answeredBy() {}, charged() {}, settled() {}, [told]: defect },
+      record: { answeredBy() {}, charged() {}, settled() {}, [failing]: defect },
     } as unknown as Run;
-    await assert.rejects(settleRequest(run, ending, parts), /a defect/, told);
-    assert.equal(settled.length, 1, told);
+    await assert.rejects(settleRequest(run, ending, parts), /a defect/, failing);
+    assert.equal(settled.length, 1, failing);
     assert.ok((settled[0]?.amount ?? 0n) > 0n);
   }
 });

@@ -39,8 +39,8 @@ const ATTEMPT: AttemptRecord = {
 
 test("each id of the server is replaced by the client's, however often it is named", () => {
   const said = refusal("upstream_rejected", {}, { upstreamMessage: "resp_own is not msg_own; resp_own has gone" });
-  const told = refusedBesideStored(said, [ATTEMPT], { json: {}, stored: STORED });
-  assert.equal(told.upstreamMessage, `${WRAPPED} is not ${OTHER}; ${WRAPPED} has gone`);
+  const translated = refusedBesideStored(said, [ATTEMPT], { json: {}, stored: STORED });
+  assert.equal(translated.upstreamMessage, `${WRAPPED} is not ${OTHER}; ${WRAPPED} has gone`);
 });
 
 test("the refusal of a request that needs no stored response is unchanged", () => {

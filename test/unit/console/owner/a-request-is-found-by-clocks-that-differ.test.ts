@@ -38,6 +38,6 @@ async function outcomeOf(minutes: number): Promise<string> {
   return body.outcome;
 }
 
-test("a line dated before its request is found, as if a clock is minutes behind", async () => {
+test("a line dated before its request is found, as if a clock were minutes behind", async () => {
   for (const minutes of [-9, -1, 0, 1, 60]) assert.equal(await outcomeOf(minutes), "charged", `${minutes} minutes`);
 });
