@@ -5,7 +5,7 @@
  *
  * node:cluster has no public API for this, so this code reads its internal messages (`newconn`, its `ack`, and `close`, in
  * lib/internal/cluster/round_robin_handle.js of Node). If they change, connections are forgotten again and
- * test/e2e/ops/workers/a-connection-that-a-dead-worker-never-took-goes-to-another.test.ts fails.
+ * test/e2e/ops/workers/a-connection-of-a-dead-worker-goes-to-another-worker.test.ts fails.
  */
 import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";

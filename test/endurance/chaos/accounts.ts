@@ -3,7 +3,7 @@
  * reads of every account's balance.
  */
 
-import { admin, nano, newKey } from "../../e2e/money/shared/house.ts";
+import { admin, nano, newKey } from "../../e2e/money/shared/rig.ts";
 import type { GatewayProcess } from "../../rig/gateway.ts";
 import type { Fleet } from "./fleet.ts";
 import { lasting, type Random } from "./stores/store.ts";

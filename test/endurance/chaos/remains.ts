@@ -6,7 +6,7 @@ import { execFile } from "node:child_process";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { ADMIN_TOKEN, admin, ledgerOf, nano } from "../../e2e/money/shared/house.ts";
+import { ADMIN_TOKEN, admin, ledgerOf, nano } from "../../e2e/money/shared/rig.ts";
 import type { GatewayProcess } from "../../rig/gateway.ts";
 import type { Finding } from "../judge/findings.ts";
 import { type AccountAtEnd, exactly, judge, NOTHING, type SeenRequest, UNKNOWN } from "../judge/judge.ts";

@@ -1,7 +1,7 @@
 // docs/money.md, batches of codes: a void that runs while accounts redeem codes counts each code by its outcome.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { card } from "../../e2e/money/cards/house.ts";
+import { card } from "../../e2e/money/cards/rig.ts";
 import { codeHashOf, makeAccount } from "../store/asks.ts";
 import { startConsole } from "./running-console.ts";
 import { holding, openTestStore } from "./test-store.ts";

@@ -13,7 +13,7 @@ import { auditToEnd } from "../../../rig/audit-to-end.ts";
 import { type GatewayHere, spawnGateway, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
-import { tollgate } from "../../money/ledger/house.ts";
+import { tollgate } from "../../money/ledger/rig.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { settledState } from "./rig.ts";
 

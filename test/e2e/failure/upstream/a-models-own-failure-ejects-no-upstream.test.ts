@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type GatewayHere, settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
-import { DIRECTIONS, limited, pricedConfig } from "../../money/bill/house.ts";
+import { DIRECTIONS, limited, pricedConfig } from "../../money/bill/rig.ts";
 import { ask, assertAtRest, type Fields, memoOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
 
 let here: GatewayHere;

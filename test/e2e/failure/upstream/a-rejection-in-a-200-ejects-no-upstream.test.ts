@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
-import { limited, pricedConfig } from "../../money/bill/house.ts";
+import { limited, pricedConfig } from "../../money/bill/rig.ts";
 import { ask, assertAtRest, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
 
 let here: GatewayHere;

@@ -16,7 +16,7 @@ import {
   openAccount,
   startHouse,
   untilNothingHeld,
-} from "../../money/shared/house.ts";
+} from "../../money/shared/rig.ts";
 
 const FUNDS = 10_000_000_000n;
 const APART_S = 600;

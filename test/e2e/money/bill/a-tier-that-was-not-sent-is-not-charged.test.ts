@@ -11,8 +11,8 @@ import { baseConfig, each } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
-import { asked, billed, limited, pricedConfig, sentUpstream } from "./house.ts";
-import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./leavers.ts";
+import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./disconnecting-clients.ts";
+import { asked, billed, limited, pricedConfig, sentUpstream } from "./rig.ts";
 
 /**
  * Flex costs half, fast costs six times; `flex+pro` has a price as a combination, and `pro` has no price of its own.

@@ -13,7 +13,7 @@ import { formatUsd, nanoUsd } from "../../../../src/values/money.ts";
 import { each } from "../../../rig/config.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
-import { asked, billed, DIRECTIONS, limited } from "./house.ts";
+import { asked, billed, DIRECTIONS, limited } from "./rig.ts";
 
 /** Nano-dollars a token: 3, 0.3, 3.75 and 15 USD per million. */
 const PRICES = { input: 3_000n, cached: 300n, cacheWrite: 3_750n, output: 15_000n };

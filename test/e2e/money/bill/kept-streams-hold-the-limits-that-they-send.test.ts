@@ -10,7 +10,7 @@ import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
-import { MAX_OUTPUT, pricedConfig } from "./house.ts";
+import { MAX_OUTPUT, pricedConfig } from "./rig.ts";
 
 const OUTPUT_NANO = 15_000n;
 const DEFAULT_OUTPUT = 4_096;

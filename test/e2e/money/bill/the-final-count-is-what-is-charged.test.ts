@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import { type GatewayHere, settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
 import { PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
-import { asked, billed, DIRECTIONS, limited, pricedConfig } from "./house.ts";
+import { asked, billed, DIRECTIONS, limited, pricedConfig } from "./rig.ts";
 
 let here: GatewayHere;
 before(async () => {

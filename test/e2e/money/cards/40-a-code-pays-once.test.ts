@@ -8,7 +8,7 @@ import type { AccountTag } from "../../../../src/values/key.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { makeAccount } from "../../../unit/store/asks.ts";
 import { embeddedBench, openUrl, PATIENT } from "../../../unit/store/benches.ts";
-import { card, sell } from "./house.ts";
+import { card, sell } from "./rig.ts";
 
 const FACE_VALUE = 5_000_000_000n;
 

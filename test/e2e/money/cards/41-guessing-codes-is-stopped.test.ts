@@ -12,7 +12,7 @@ import { startConsole } from "../../../unit/console/running-console.ts";
 import { openTestStore } from "../../../unit/console/test-store.ts";
 import { turns } from "../../../unit/settle/rig.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
-import { sell } from "./house.ts";
+import { sell } from "./rig.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;

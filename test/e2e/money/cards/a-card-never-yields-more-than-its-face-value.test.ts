@@ -11,7 +11,7 @@ import { admitAsk, cardTerms, codeHashOf, makeAccount, ridOf, settleAsk, terms }
 import { embeddedBench, redisBench } from "../../../unit/store/benches.ts";
 import type { Bench } from "../../../unit/store/contract.ts";
 import { assertIdentities } from "../../../unit/store/contract-settle.ts";
-import { card, DAY_MS } from "./house.ts";
+import { card, DAY_MS } from "./rig.ts";
 
 const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2026, 2, 28, 14);

@@ -13,7 +13,7 @@ import {
   testConfig,
 } from "../../../rig/gateway.ts";
 import { ask, assertAtRest, errorOf, PROTOCOL_LIST, usageLines } from "../../protocol/whole/asking.ts";
-import { card, sell } from "../cards/house.ts";
+import { card, sell } from "../cards/rig.ts";
 
 let here: GatewayHere;
 before(async () => {

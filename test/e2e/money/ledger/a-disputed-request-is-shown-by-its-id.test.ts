@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { ask } from "../../protocol/whole/asking.ts";
-import { tollgate } from "./house.ts";
+import { tollgate } from "./rig.ts";
 
 test("ledger show --request prints the lines of one request and its attempts, or says that there are none", async (t) => {
   const here = await startGatewayHere();

@@ -22,7 +22,7 @@ import { ADMIN_TOKEN, type RunningConsole, startConsole } from "../../../unit/co
 import { openTestStore } from "../../../unit/console/test-store.ts";
 import { makeAccount, settleAsk } from "../../../unit/store/asks.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
-import { served } from "./house.ts";
+import { served } from "./rig.ts";
 
 /** The escape sequence that erases a line of a terminal. */
 const CLEAR = "\r\u001b[K";

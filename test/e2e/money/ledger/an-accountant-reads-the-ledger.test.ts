@@ -12,7 +12,7 @@ import { newKey } from "../../../../src/values/key.ts";
 import { formatUsd, parseUsd } from "../../../../src/values/money.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { ask, assertAtRest } from "../../protocol/whole/asking.ts";
-import { served, tollgate } from "./house.ts";
+import { served, tollgate } from "./rig.ts";
 
 const STEPS = `
   step                                    | kind     | from               | to                  | usd         | balance

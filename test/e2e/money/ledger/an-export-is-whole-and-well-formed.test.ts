@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
-import { served, tollgate } from "./house.ts";
+import { served, tollgate } from "./rig.ts";
 
 let here: GatewayHere;
 let account: TestAccount;

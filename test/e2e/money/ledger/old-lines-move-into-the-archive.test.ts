@@ -17,7 +17,7 @@ import { utcDay } from "../../../../src/values/time.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import { type Ran, run } from "../../../unit/cli/captured-run.ts";
 import { admitAsk, admitted, ridOf, settleAsk, terms } from "../../../unit/store/asks.ts";
-import { served } from "./house.ts";
+import { served } from "./rig.ts";
 
 const DAY_MS = 86_400_000;
 const ADMIN = { TOLLGATE_ADMIN_TOKEN: "test-admin-token" };

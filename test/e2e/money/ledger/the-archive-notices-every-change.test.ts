@@ -16,7 +16,7 @@ import { fromPlain } from "../../../../src/store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../../../src/store/records.ts";
 import { utcDay } from "../../../../src/values/time.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
-import { served, tollgate } from "./house.ts";
+import { served, tollgate } from "./rig.ts";
 
 const DAY_MS = 86_400_000;
 /** Lines in each of the two files of an account. */

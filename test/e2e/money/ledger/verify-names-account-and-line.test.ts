@@ -14,8 +14,8 @@ import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../r
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { admitAsk, admitted, settleAsk, terms } from "../../../unit/store/asks.ts";
 import { PATIENT } from "../../../unit/store/benches.ts";
-import { sell } from "../cards/house.ts";
-import { served, tollgate } from "./house.ts";
+import { sell } from "../cards/rig.ts";
+import { served, tollgate } from "./rig.ts";
 
 /** An account with a top-up (line 1), a card (2), two requests (3, 4) and an adjustment (5). */
 async function usedAccount(of: GatewayHere): Promise<TestAccount> {

@@ -13,7 +13,7 @@ import { formatUsd } from "../../../../src/values/money.ts";
 import { testConfig } from "../../../rig/config.ts";
 import { type GatewayProcess, spawnGateway } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
-import { admin, ask, chat, fundsOf, ledgerOf, type MoneyAccount, nano, openAccount } from "../shared/house.ts";
+import { admin, ask, chat, fundsOf, ledgerOf, type MoneyAccount, nano, openAccount } from "../shared/rig.ts";
 import { type Receiver, startReceiver, webhookSecret } from "./receiver.ts";
 
 const ACCOUNTS = 5;

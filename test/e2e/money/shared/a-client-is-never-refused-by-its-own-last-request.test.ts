@@ -12,7 +12,7 @@ import {
   priceOf,
   startHouse,
   untilNothingHeld,
-} from "./house.ts";
+} from "./rig.ts";
 
 const REQUESTS = 300;
 /** The usage of the answers: it costs next to nothing compared with the hold. */

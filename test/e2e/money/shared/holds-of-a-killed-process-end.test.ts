@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
-import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./house.ts";
+import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./rig.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
 /** The cut request takes all the funds and the only concurrency slot. */

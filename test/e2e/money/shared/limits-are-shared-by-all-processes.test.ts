@@ -1,7 +1,7 @@
 // The token buckets are in the store: four processes together admit as many requests as one process would.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Answer, ask, chat, type House, openAccount, startHouse, untilNothingHeld } from "./house.ts";
+import { type Answer, ask, chat, type House, openAccount, startHouse, untilNothingHeld } from "./rig.ts";
 
 const PLENTY = 100_000_000_000n;
 const BODY = chat({ maxTokens: 16 });

@@ -2,7 +2,7 @@
 // request. The key of a process that died is free again when the hold expires, by the store's clock.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./house.ts";
+import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./rig.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
 const AT_ONCE = 30;

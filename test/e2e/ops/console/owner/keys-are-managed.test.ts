@@ -4,7 +4,7 @@ import test, { after } from "node:test";
 import { closeBrowser, openWindow, type Page, picture } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
 import { assertAccessible } from "../accessible.ts";
-import { HOSTILE_NAMES, startHouse } from "./house.ts";
+import { HOSTILE_NAMES, startHouse } from "./furnished-account.ts";
 import { admin, assertFits, at, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);

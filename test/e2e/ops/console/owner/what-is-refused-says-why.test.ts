@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
 import { assertAccessible } from "../accessible.ts";
-import { codes, startHouse } from "./house.ts";
+import { codes, startHouse } from "./furnished-account.ts";
 import { admin, at, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
