@@ -1,6 +1,6 @@
 /**
- * docs/failure-model.md row B10: a Redis that takes no write without a replica (min-replicas-to-write) answers, and cannot be
- * used until one keeps up: readiness says so before the first charge fails.
+ * A Redis that takes no write without a replica (min-replicas-to-write) answers, and cannot be used until one keeps up:
+ * readiness says so before the first charge fails.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
