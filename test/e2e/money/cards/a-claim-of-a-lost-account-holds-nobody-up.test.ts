@@ -13,7 +13,7 @@ import { Secret } from "../../../../src/values/secret.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { makeAccount } from "../../../unit/store/asks.ts";
 import { openUrl } from "../../../unit/store/benches.ts";
-import { sell } from "./house.ts";
+import { sell } from "./rig.ts";
 
 test("of two half-done redemptions the one whose account is lost waits, and the other is finished", async (t) => {
   const redis = await startRedis();

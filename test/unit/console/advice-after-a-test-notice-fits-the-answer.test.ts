@@ -1,20 +1,20 @@
-/** A test notice that the receiver did not take tells the operator what to look at, by how it was answered. */
+/** The answer to a test notice decides what the operator is advised to check. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startConsole } from "./running-console.ts";
 
 /** How a test ended, and what the advice is about. */
 const ENDS: readonly (readonly [status: number | undefined, outcome: "taken" | "gone" | "failed", about: RegExp])[] = [
-  [204, "taken", /The receiver took it/],
-  [undefined, "failed", /whether this machine can reach it/],
+  [204, "taken", /verified the signature/],
+  [undefined, "failed", /that this machine can reach it/],
   [301, "failed", /redirects to/],
   [308, "failed", /redirects to/],
-  [401, "failed", /Compare the secret/],
-  [403, "failed", /Compare the secret/],
+  [401, "failed", /one of the secrets/],
+  [403, "failed", /one of the secrets/],
   [404, "failed", /the path of the url/],
   [405, "failed", /the path of the url/],
   [410, "gone", /wants no more notices/],
-  [500, "failed", /receiver's own log/],
+  [500, "failed", /Check the receiver's log/],
   [400, "failed", /compare the clocks/],
 ];
 
