@@ -2,7 +2,7 @@
  * One request of the soak: its account, protocol and model, what the client does to the gateway, and what the upstream does to it. The
  * instructions for the upstream are in the request's text (`simulate:`, see the simulator).
  */
-import type { Behaviour, Fault } from "../../src/simulator/behaviour.ts";
+import type { Behavior, Fault } from "../../src/simulator/behavior.ts";
 import { PROTOCOLS, type Protocol } from "../../src/values/protocol.ts";
 import type { Chance } from "./chance.ts";
 
@@ -83,11 +83,11 @@ export function scenarioOf(chance: Chance, number: number, eventMs: number): Sce
       : chance.pick(PROTOCOL_NAMES);
   const upstream = chance.next() < TRANSLATED ? chance.pick(PROTOCOL_NAMES) : protocol;
   const stream = kind !== "whole" && !(kind.startsWith("upstream_") && chance.next() < 0.15);
-  const behaviour = behaviourOf(kind, chance, eventMs, stream);
+  const behavior = behaviorOf(kind, chance, eventMs, stream);
   const limited = kind !== "open_ended" && kind !== "poor";
   const body = bodyOf(protocol, {
     model: kind === "unknown_model" ? "no-such-model" : `${upstream}-1`,
-    text: `request ${number}\nsimulate: ${JSON.stringify(behaviour)}`,
+    text: `request ${number}\nsimulate: ${JSON.stringify(behavior)}`,
     limit: limited ? OUTPUT_LIMIT : undefined,
     stream,
   });
@@ -127,7 +127,7 @@ function leavingOf(kind: Kind, chance: Chance): Leaving | undefined {
   return { how: chance.pick(["fin", "rst"] as const), afterEvents: 0, afterMs: chance.between(0, 400) };
 }
 
-function behaviourOf(kind: Kind, chance: Chance, eventMs: number, stream: boolean): Behaviour {
+function behaviorOf(kind: Kind, chance: Chance, eventMs: number, stream: boolean): Behavior {
   if (kind === "slow_reader") {
     return {
       text: "a reader who does not read ".repeat(2_000),

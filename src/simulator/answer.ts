@@ -4,14 +4,14 @@ import type { ServerResponse } from "node:http";
 import type { JsonObject } from "../values/json-object.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import {
-  type Behaviour,
+  type Behavior,
   DirectiveError,
   type Fault,
   overlay,
-  parseBehaviour,
+  parseBehavior,
   parseDirective,
   type ReplyDelays,
-} from "./behaviour.ts";
+} from "./behavior.ts";
 import { chatBody, chatStream } from "./chat.ts";
 import { type ReceivedRequest, readConversation } from "./conversation.ts";
 import { type ErrorWords, errorBody } from "./errors.ts";
@@ -20,7 +20,7 @@ import type { StreamShape } from "./frame.ts";
 import { idFrom } from "./ids.ts";
 import type { KeptResponses } from "./kept.ts";
 import { messagesBody, messagesStream } from "./messages.ts";
-import type { ProgrammedBehaviour } from "./programs.ts";
+import type { ProgrammedBehavior } from "./programs.ts";
 import { buildReply, type SimulatedReply } from "./reply.ts";
 import { responsesBody, responsesStream } from "./responses.ts";
 import { vendorHeaders } from "./side.ts";
@@ -38,7 +38,7 @@ interface SimulatedRequest {
   readonly header: string | undefined;
   readonly seed: string;
   readonly pace: ReplyDelays;
-  readonly chosen: ProgrammedBehaviour;
+  readonly chosen: ProgrammedBehavior;
   /** Whether to refuse what the vendors refuse, see `strict.ts`. */
   readonly isStrict: boolean;
   /** Counts how often this body met a fault with `times`, including this time. */
@@ -69,15 +69,15 @@ export async function answerModel(link: Link, question: SimulatedRequest): Promi
   const strict = question.isStrict ? strictProblem(question.protocol, request) : undefined;
   if (strict) return sendError(link.res, question, 400, strict);
   const conversation = readConversation(question.protocol, request);
-  let behaviour: Behaviour;
+  let behavior: Behavior;
   try {
-    behaviour = behaviourFor(question, conversation);
+    behavior = behaviorFor(question, conversation);
   } catch (error) {
     if (!(error instanceof DirectiveError)) throw error;
     return sendError(link.res, question, 400, { message: error.message });
   }
-  const { fault = {} } = behaviour;
-  const pace = { ...question.pace, ...behaviour.pace };
+  const { fault = {} } = behavior;
+  const pace = { ...question.pace, ...behavior.pace };
   if (fault.resetBeforeHeaders) return link.reset();
   if (fault.stallBeforeHeaders) return untilGone(link.gone);
   await pause(link, pace.headersDelayMs + (fault.delayHeadersMs ?? 0));
@@ -87,7 +87,7 @@ export async function answerModel(link: Link, question: SimulatedRequest): Promi
   if (isSimpleFault(fault)) return sendSimpleFault(link.res, question, fault);
   const { protocol, seed } = question;
   const bodyBytes = request === asked ? question.bodyBytes : JSON.stringify(request).length;
-  const reply = buildReply({ protocol, behaviour, conversation, request, seed, bodyBytes });
+  const reply = buildReply({ protocol, behavior, conversation, request, seed, bodyBytes });
   if (asked.store !== false) question.kept?.keep(request, responsesBody(reply) as JsonObject);
   return sendReply(link, question, reply, pace);
 }
@@ -125,13 +125,13 @@ function requestProblem(protocol: Protocol, json: unknown): ErrorWords | undefin
   return tooSmall ? { message: `${tooSmall}: must be at least ${least}`, param: tooSmall } : undefined;
 }
 
-function behaviourFor(question: SimulatedRequest, conversation: ReceivedRequest): Behaviour {
+function behaviorFor(question: SimulatedRequest, conversation: ReceivedRequest): Behavior {
   const { chosen, header } = question;
   const inText = conversation.endsWithToolResult ? undefined : parseDirective(conversation.lastUserText);
-  const inHeader = header === undefined ? undefined : parseBehaviour(header);
-  const behaviour = overlay(overlay(overlay(chosen.always ?? {}, inText), inHeader), chosen.once);
-  const { fault, ...rest } = behaviour;
-  if (fault?.times === undefined || question.countFault() <= fault.times) return behaviour;
+  const inHeader = header === undefined ? undefined : parseBehavior(header);
+  const behavior = overlay(overlay(overlay(chosen.always ?? {}, inText), inHeader), chosen.once);
+  const { fault, ...rest } = behavior;
+  if (fault?.times === undefined || question.countFault() <= fault.times) return behavior;
   return rest;
 }
 
@@ -178,12 +178,12 @@ async function sendReply(
   reply: SimulatedReply,
   pace: ReplyDelays,
 ): Promise<void> {
-  const { behaviour, conversation } = reply;
-  const { fault = {}, chunkBytes } = behaviour;
+  const { behavior, conversation } = reply;
+  const { fault = {}, chunkBytes } = behavior;
   const writer = WRITERS[question.protocol];
   const planned = conversation.stream
-    ? streamSteps(writer.stream(reply), behaviour)
-    : wholeSteps(wholeBody(writer.body(reply), behaviour), fault);
+    ? streamSteps(writer.stream(reply), behavior)
+    : wholeSteps(wholeBody(writer.body(reply), behavior), fault);
   const steps = chunkBytes ? recut(planned, chunkBytes) : planned;
   const headers = replyHeaders(question, conversation.stream, fault);
   if (!conversation.stream && !fault.compress) headers["content-length"] = String(lengthOf(planned));
@@ -198,10 +198,10 @@ function lengthOf(steps: readonly WriteStep[]): number {
   return steps.reduce((sum, step) => sum + (step.kind === "bytes" ? step.bytes.length : 1), 0);
 }
 
-function wholeBody(body: object, behaviour: Behaviour): Buffer {
-  const { fault = {} } = behaviour;
+function wholeBody(body: object, behavior: Behavior): Buffer {
+  const { fault = {} } = behavior;
   const padding = fault.hugeEvent ? { padding: "x".repeat(Math.min(fault.hugeEvent, HUGE_EVENT_BYTES_MAX)) } : {};
-  const dictated = behaviour.body ?? { ...body, ...padding };
+  const dictated = behavior.body ?? { ...body, ...padding };
   return Buffer.from(typeof dictated === "string" ? dictated : JSON.stringify(dictated));
 }
 

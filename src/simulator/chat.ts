@@ -40,9 +40,9 @@ export function chatStream(reply: SimulatedReply): StreamShape {
   const chunk = chunkMaker(reply);
   const { usage } = chatUsage(reply);
   const wantsUsage = object(reply.request.stream_options).include_usage === true && usage !== undefined;
-  const every = reply.behaviour.usageOnEveryChunk && usage ? { usage } : wantsUsage ? { usage: null } : {};
+  const every = reply.behavior.usageOnEveryChunk && usage ? { usage } : wantsUsage ? { usage: null } : {};
   const choice = (index: number, delta: Delta, finishReason: string | null = null): Frame => {
-    const padding = reply.behaviour.obfuscation ? { obfuscation: paddingFor(JSON.stringify(delta)) } : {};
+    const padding = reply.behavior.obfuscation ? { obfuscation: paddingFor(JSON.stringify(delta)) } : {};
     return chunk([{ index, delta, logprobs: null, finish_reason: finishReason }], { ...every, ...padding });
   };
   const perChoice = choiceIndexes(reply).map((index) => [
@@ -67,8 +67,8 @@ interface FailureText {
 }
 
 /** Chat includes cached tokens in the prompt and reasoning in the completion. */
-function chatUsage({ usage, behaviour }: SimulatedReply): { usage?: object } {
-  if (behaviour.noUsage) return {};
+function chatUsage({ usage, behavior }: SimulatedReply): { usage?: object } {
+  if (behavior.noUsage) return {};
   return {
     usage: {
       prompt_tokens: inputWithCache(usage),
@@ -111,7 +111,7 @@ function wholeMessage(reply: SimulatedReply, index: number): object {
     refusal: joined(reply, "refusal") ?? null,
     ...(thinking === undefined ? {} : { reasoning_content: thinking }),
     annotations: [],
-    ...reply.behaviour.extra,
+    ...reply.behavior.extra,
     ...(tools.length === 0
       ? {}
       : { tool_calls: tools.map((tool) => ({ ...opening(tool, index), ...callBody(tool) })) }),
@@ -128,7 +128,7 @@ function callBody(tool: ToolCall, text = tool.text): object {
 }
 
 function contentDeltas(reply: SimulatedReply, index: number): Delta[] {
-  const pieces = (kind: "text" | "thinking" | "refusal") => deltas(joined(reply, kind) ?? "", reply.behaviour);
+  const pieces = (kind: "text" | "thinking" | "refusal") => deltas(joined(reply, kind) ?? "", reply.behavior);
   const isSilent = joined(reply, "text") === undefined;
   const calls = toolCalls(reply).map((tool, i) => toolDeltas(reply, tool, i, index));
   return [
@@ -136,14 +136,14 @@ function contentDeltas(reply: SimulatedReply, index: number): Delta[] {
     ...pieces("thinking").map((piece) => ({ reasoning_content: piece })),
     ...pieces("text").map((piece) => ({ content: piece })),
     ...pieces("refusal").map((piece) => ({ refusal: piece })),
-    ...(reply.behaviour.interleave ? takeTurns(calls) : calls.flat()),
-    ...(reply.behaviour.extra ? [reply.behaviour.extra] : []),
+    ...(reply.behavior.interleave ? takeTurns(calls) : calls.flat()),
+    ...(reply.behavior.extra ? [reply.behavior.extra] : []),
   ];
 }
 
 function toolDeltas(reply: SimulatedReply, tool: ToolCall, position: number, index: number): Delta[] {
   const first = { index: position, ...opening(tool, index), ...callBody(tool, "") };
-  const rest = deltas(tool.text, reply.behaviour).map((piece) => ({
+  const rest = deltas(tool.text, reply.behavior).map((piece) => ({
     index: position,
     ...(tool.custom ? { custom: { input: piece } } : { function: { arguments: piece } }),
   }));

@@ -3,7 +3,7 @@
  * checks.
  */
 
-import type { Behaviour, Fault } from "./behaviour.ts";
+import type { Behavior, Fault } from "./behavior.ts";
 import { type Frame, frameText, type StreamShape } from "./frame.ts";
 
 /** Bytes to write; a stall until the client disconnects; or a TCP reset. The end of the list is a clean end. */
@@ -21,10 +21,10 @@ export const HUGE_EVENT_BYTES_MAX = 256 * 1024 * 1024;
 const EMPTY_EVENTS_MAX = 2_000_000;
 
 /** The steps of a stream: frames with heartbeats and padding, cut at the fault. */
-export function streamSteps(shape: StreamShape, behaviour: Behaviour): WriteStep[] {
-  const fault = behaviour.fault ?? {};
-  const lineEnd = behaviour.lineEnd ?? "\n";
-  const frames = arrange(shape, behaviour, fault);
+export function streamSteps(shape: StreamShape, behavior: Behavior): WriteStep[] {
+  const fault = behavior.fault ?? {};
+  const lineEnd = behavior.lineEnd ?? "\n";
+  const frames = arrange(shape, behavior, fault);
   const { kept, tail } = cutStream(frames, shape, fault);
   const steps = kept.map((frame, number) =>
     bytesStep(Buffer.from(frameText(frame, lineEnd, shape.numbered ? number : undefined))),
@@ -73,14 +73,14 @@ function bytesStep(bytes: Buffer): WriteStep {
   return { kind: "bytes", bytes };
 }
 
-function arrange(shape: StreamShape, behaviour: Behaviour, fault: Fault): readonly Frame[] {
-  const dictated = behaviour.frames?.map(({ event, data }) => ({
+function arrange(shape: StreamShape, behavior: Behavior, fault: Fault): readonly Frame[] {
+  const dictated = behavior.frames?.map(({ event, data }) => ({
     ...(event === undefined ? {} : { event }),
     ...(typeof data === "string" ? { text: data } : { json: data as Readonly<Record<string, unknown>> }),
   }));
   const frames: readonly Frame[] = dictated ?? shape.frames;
   const ended = fault.noTerminal ? frames.slice(0, -1) : frames;
-  const every = behaviour.pings;
+  const every = behavior.pings;
   const beating = every
     ? ended.flatMap((frame, i) => ((i + 1) % every === 0 && i < ended.length - 1 ? [frame, shape.ping()] : [frame]))
     : ended;

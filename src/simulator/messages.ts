@@ -71,7 +71,7 @@ function ending(reply: SimulatedReply): object {
 
 /** Messages counts cached tokens separately from the input. */
 function usageMember(reply: SimulatedReply, output: number, isFinal: boolean): { usage?: object } {
-  if (reply.behaviour.noUsage) return {};
+  if (reply.behavior.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, reasoning } = reply.usage;
   return {
     usage: {
@@ -93,7 +93,7 @@ function usageMember(reply: SimulatedReply, output: number, isFinal: boolean): {
  * The last event repeats the counts as totals of the whole message; they replace the earlier ones and are never added.
  */
 function deltaUsage(reply: SimulatedReply): { usage?: object } {
-  if (reply.behaviour.noUsage) return {};
+  if (reply.behavior.noUsage) return {};
   const { input, cached, cacheWrite, cacheWrite1h, output, reasoning } = reply.usage;
   return {
     usage: {
@@ -124,7 +124,7 @@ function blockFrames(reply: SimulatedReply, part: Part, index: number): Frame[] 
   ];
 }
 
-function extraBlocks({ behaviour: { extra } }: SimulatedReply): object[] {
+function extraBlocks({ behavior: { extra } }: SimulatedReply): object[] {
   return extra ? [{ type: "simulated_block", ...extra }] : [];
 }
 
@@ -140,7 +140,7 @@ function openedBlock(part: Part): object {
 }
 
 function blockDeltas(reply: SimulatedReply, part: Part, index: number): object[] {
-  const pieces = (text: string) => deltas(text, reply.behaviour);
+  const pieces = (text: string) => deltas(text, reply.behavior);
   if (part.kind === "redacted") return [];
   if (part.kind === "thinking") {
     const shown = pieces(shownThinking(reply, part.text)).map((thinking) => ({ type: "thinking_delta", thinking }));

@@ -1,6 +1,6 @@
 /** Behaviors that tests have programmed for the next requests. */
 
-import type { Behaviour } from "./behaviour.ts";
+import type { Behavior } from "./behavior.ts";
 import type { SeenRequest } from "./seen.ts";
 
 export interface ProgramOptions {
@@ -11,16 +11,16 @@ export interface ProgramOptions {
 }
 
 interface Program {
-  readonly behaviour: Behaviour;
+  readonly behavior: Behavior;
   readonly when: ((seen: SeenRequest) => boolean) | undefined;
   timesLeft: number;
 }
 
-export interface ProgrammedBehaviour {
+export interface ProgrammedBehavior {
   /** From a program with a count. */
-  readonly once: Behaviour | undefined;
+  readonly once: Behavior | undefined;
   /** From the newest program that is always on. */
-  readonly always: Behaviour | undefined;
+  readonly always: Behavior | undefined;
 }
 
 /** The most programs in the queue; a test with more of them has a mistake. */
@@ -31,9 +31,9 @@ export class Programs {
   #queue: Program[] = [];
 
   /** @throws RangeError if the queue already has PROGRAMS_MAX programs. */
-  add(behaviour: Behaviour, { times = 1, when }: ProgramOptions = {}): void {
+  add(behavior: Behavior, { times = 1, when }: ProgramOptions = {}): void {
     if (this.#queue.length >= PROGRAMS_MAX) throw new RangeError("too many programs are waiting");
-    this.#queue.push({ behaviour, when, timesLeft: times });
+    this.#queue.push({ behavior, when, timesLeft: times });
   }
 
   /** Removes all programs. */
@@ -45,7 +45,7 @@ export class Programs {
    * Takes the programs that apply to this request. @param isModelRequest whether its path is one of the three model
    * paths.
    */
-  take(seen: SeenRequest, isModelRequest: boolean): ProgrammedBehaviour {
+  take(seen: SeenRequest, isModelRequest: boolean): ProgrammedBehavior {
     const applies = ({ when }: Program) => (when ? when(seen) : isModelRequest);
     const counted = this.#queue.find((program) => program.timesLeft !== Infinity && applies(program));
     const always = this.#queue.findLast((program) => program.timesLeft === Infinity && applies(program));
@@ -53,6 +53,6 @@ export class Programs {
       counted.timesLeft -= 1;
       if (counted.timesLeft <= 0) this.#queue = this.#queue.filter((program) => program !== counted);
     }
-    return { once: counted?.behaviour, always: always?.behaviour };
+    return { once: counted?.behavior, always: always?.behavior };
   }
 }

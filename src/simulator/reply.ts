@@ -1,7 +1,7 @@
 /** Makes one neutral reply from a behavior and a request; each protocol then writes it in its own form. */
 
 import type { Protocol } from "../values/protocol.ts";
-import type { Behaviour, SimulatedUsage, StopCause, ToolPlan } from "./behaviour.ts";
+import type { Behavior, SimulatedUsage, StopCause, ToolPlan } from "./behavior.ts";
 import { object, type ReceivedRequest } from "./conversation.ts";
 import { idFrom } from "./ids.ts";
 
@@ -32,7 +32,7 @@ export interface SimulatedReply {
   readonly stop: StopCause;
   readonly stopSequence: string | null;
   readonly usage: SimulatedUsage;
-  readonly behaviour: Behaviour;
+  readonly behavior: Behavior;
   readonly conversation: ReceivedRequest;
   readonly request: Readonly<Record<string, unknown>>;
 }
@@ -66,7 +66,7 @@ export function stopWord(stop: StopCause, protocol: Protocol): string {
 
 interface ReplyInput {
   readonly protocol: Protocol;
-  readonly behaviour: Behaviour;
+  readonly behavior: Behavior;
   readonly conversation: ReceivedRequest;
   readonly request: Readonly<Record<string, unknown>>;
   readonly seed: string;
@@ -75,30 +75,30 @@ interface ReplyInput {
 
 /** Decides the content of the reply, where a stop sequence or the output limit cuts it, and its usage. */
 export function buildReply(input: ReplyInput): SimulatedReply {
-  const { behaviour, conversation, seed } = input;
+  const { behavior, conversation, seed } = input;
   const full = stopAt(planParts(input), conversation.stopSequences);
   const counted = countTokens(full.parts, input);
-  const limit = behaviour.ignoreLimit ? undefined : conversation.outputLimit;
+  const limit = behavior.ignoreLimit ? undefined : conversation.outputLimit;
   const isCut = limit !== undefined && counted.output > limit;
   const parts = isCut ? cutParts(full.parts, limit / counted.output) : full.parts;
   const usage = isCut ? { ...counted, output: limit, reasoning: Math.min(counted.reasoning, limit) } : counted;
   return {
     seed,
-    model: behaviour.model ?? conversation.model,
+    model: behavior.model ?? conversation.model,
     createdS: CREATED_S,
     parts,
-    stop: isCut ? "length" : (behaviour.stop ?? (full.sequence === null ? reasonOf(parts) : "stop_sequence")),
-    stopSequence: isCut ? null : (behaviour.stopSequence ?? full.sequence),
+    stop: isCut ? "length" : (behavior.stop ?? (full.sequence === null ? reasonOf(parts) : "stop_sequence")),
+    stopSequence: isCut ? null : (behavior.stopSequence ?? full.sequence),
     usage: { ...usage, output: usage.output * conversation.choices },
-    behaviour,
+    behavior,
     conversation,
     request: input.request,
   };
 }
 
 /** Splits a text into deltas of the reply's size, never inside a character. */
-export function deltas(text: string, behaviour: Behaviour): string[] {
-  const size = Math.max(1, behaviour.deltaChars ?? DELTA_CHARS);
+export function deltas(text: string, behavior: Behavior): string[] {
+  const size = Math.max(1, behavior.deltaChars ?? DELTA_CHARS);
   const characters = Array.from(text);
   const pieces: string[] = [];
   for (let i = 0; i < characters.length; i += size) pieces.push(characters.slice(i, i + size).join(""));
@@ -122,19 +122,19 @@ export function paddingFor(delta: string): string {
 }
 
 function planParts(input: ReplyInput): Part[] {
-  const { behaviour, conversation } = input;
+  const { behavior, conversation } = input;
   const tools = planTools(input);
-  const isSilent = tools.length > 0 || behaviour.refusal !== undefined;
+  const isSilent = tools.length > 0 || behavior.refusal !== undefined;
   const fallback = isSilent ? [] : [defaultText(input)];
-  const texts = behaviour.texts ?? (behaviour.text === undefined ? fallback : [behaviour.text]);
+  const texts = behavior.texts ?? (behavior.text === undefined ? fallback : [behavior.text]);
   const wantsThought = conversation.wantsThinking && texts === fallback && !isSilent;
   const thought =
-    behaviour.thinking ?? (wantsThought ? "A simulation does not think; this is its thinking." : undefined);
+    behavior.thinking ?? (wantsThought ? "A simulation does not think; this is its thinking." : undefined);
   return [
     ...prose("thinking", thought),
-    ...prose("redacted", behaviour.redacted),
+    ...prose("redacted", behavior.redacted),
     ...texts.flatMap((text) => prose("text", text)),
-    ...prose("refusal", behaviour.refusal),
+    ...prose("refusal", behavior.refusal),
     ...tools,
   ];
 }
@@ -143,8 +143,8 @@ function prose(kind: Prose["kind"], text: string | undefined): Prose[] {
   return text === undefined ? [] : [{ kind, text }];
 }
 
-function planTools({ behaviour, conversation, protocol, seed }: ReplyInput): ToolCall[] {
-  const plans = behaviour.tools ?? offeredPlan(behaviour, conversation);
+function planTools({ behavior, conversation, protocol, seed }: ReplyInput): ToolCall[] {
+  const plans = behavior.tools ?? offeredPlan(behavior, conversation);
   return plans.map((plan, i) => ({
     kind: "tool",
     id: plan.id ?? idFrom(seed, protocol === "messages" ? "toolu_" : "call_", i),
@@ -156,10 +156,10 @@ function planTools({ behaviour, conversation, protocol, seed }: ReplyInput): Too
 }
 
 /** If the user writes "use the tool", the request's own tool is called once. Helps people who try the simulator. */
-function offeredPlan(behaviour: Behaviour, conversation: ReceivedRequest): ToolPlan[] {
-  const isAsked = behaviour.useTool ?? /\buse the tool\b/i.test(conversation.lastUserText);
+function offeredPlan(behavior: Behavior, conversation: ReceivedRequest): ToolPlan[] {
+  const isAsked = behavior.useTool ?? /\buse the tool\b/i.test(conversation.lastUserText);
   if (!isAsked || conversation.endsWithToolResult) return [];
-  const name = typeof behaviour.useTool === "string" ? behaviour.useTool : undefined;
+  const name = typeof behavior.useTool === "string" ? behavior.useTool : undefined;
   const tool = conversation.tools.find((one) => name === undefined || one.name === name);
   if (!tool) return [];
   const value = tool.kind === "custom" ? "simulated input" : exampleValue(tool.schema);
@@ -205,7 +205,7 @@ function stopAt(
   return { parts, sequence: null };
 }
 
-function countTokens(parts: readonly Part[], { behaviour, bodyBytes }: ReplyInput): SimulatedUsage {
+function countTokens(parts: readonly Part[], { behavior, bodyBytes }: ReplyInput): SimulatedUsage {
   const tokens = (bytes: number) => Math.ceil(bytes / BYTES_PER_TOKEN);
   const bytesOf = (some: readonly Part[]) => some.reduce((sum, part) => sum + Buffer.byteLength(part.text), 0);
   const reasoning = tokens(bytesOf(parts.filter((part) => part.kind === "thinking" || part.kind === "redacted")));
@@ -217,7 +217,7 @@ function countTokens(parts: readonly Part[], { behaviour, bodyBytes }: ReplyInpu
     cacheWrite1h: 0,
     output: reasoning + rest,
     reasoning,
-    ...behaviour.usage,
+    ...behavior.usage,
   };
 }
 

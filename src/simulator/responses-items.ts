@@ -17,7 +17,7 @@ export function outputItems(reply: SimulatedReply): OutputItem[] {
   const thoughts = reply.parts.filter((part) => part.kind === "thinking" || part.kind === "redacted");
   const spoken = reply.parts.filter((part): part is Prose => part.kind === "text" || part.kind === "refusal");
   const calls = reply.parts.filter((part) => part.kind === "tool");
-  const messages = reply.behaviour.oneItem ? (spoken.length === 0 ? [] : [spoken]) : spoken.map((part) => [part]);
+  const messages = reply.behavior.oneItem ? (spoken.length === 0 ? [] : [spoken]) : spoken.map((part) => [part]);
   return [
     ...thoughts.map((part, i) => reasoningItem(reply, part, i)),
     ...messages.map((parts, i) => messageItem(reply, parts, i)),
@@ -26,7 +26,7 @@ export function outputItems(reply: SimulatedReply): OutputItem[] {
   ];
 }
 
-function extraItems({ seed, behaviour: { extra } }: SimulatedReply): OutputItem[] {
+function extraItems({ seed, behavior: { extra } }: SimulatedReply): OutputItem[] {
   if (!extra) return [];
   const item = { id: idFrom(seed, "sim_"), type: "simulated_item" };
   const final = { ...item, ...extra };
@@ -48,8 +48,8 @@ function closed(item: JsonObject, outputIndex: number): Frame {
 
 /** Deltas of one text; with `obfuscation`, their lengths are evened out. */
 function deltaFrames(reply: SimulatedReply, type: string, text: string, fields: JsonObject): Frame[] {
-  return deltas(text, reply.behaviour).map((delta) => {
-    const padding = reply.behaviour.obfuscation ? { obfuscation: paddingFor(delta) } : {};
+  return deltas(text, reply.behavior).map((delta) => {
+    const padding = reply.behavior.obfuscation ? { obfuscation: paddingFor(delta) } : {};
     return typed(type, { ...fields, delta, ...padding });
   });
 }
@@ -61,7 +61,7 @@ function reasoningItem(reply: SimulatedReply, part: Part, ordinal: number): Outp
     part.kind === "redacted" || (Array.isArray(include) && include.includes("reasoning.encrypted_content"));
   const sealed = part.kind === "redacted" ? part.text : opaque(reply.seed, "reasoning", ordinal);
   const encrypted = isSealed ? { encrypted_content: sealed } : {};
-  const isRaw = reply.behaviour.rawReasoning === true;
+  const isRaw = reply.behavior.rawReasoning === true;
   const isShown = part.kind === "thinking";
   const content = isRaw ? { summary: [], content: [{ type: "reasoning_text", text: part.text }] } : {};
   const summary = isShown && !isRaw ? { summary: [{ type: "summary_text", text: part.text }] } : { summary: [] };

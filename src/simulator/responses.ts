@@ -36,14 +36,14 @@ export function responsesStream(reply: SimulatedReply): StreamShape {
 /** Items in sequence; with `interleave`, the deltas of tool calls alternate. */
 function itemFrames(reply: SimulatedReply, items: readonly OutputItem[]): Frame[] {
   const frames = items.map((item, index) => ({ isTool: item.isTool, frames: item.frames(index) }));
-  if (!reply.behaviour.interleave) return frames.flatMap((one) => one.frames);
+  if (!reply.behavior.interleave) return frames.flatMap((one) => one.frames);
   const sequential = frames.filter((one) => !one.isTool).flatMap((one) => one.frames);
   return [...sequential, ...takeTurns(frames.filter((one) => one.isTool).map((one) => one.frames))];
 }
 
 function finalResponse(reply: SimulatedReply, items: readonly OutputItem[]): Readonly<Record<string, unknown>> {
   const output = items.map(({ item }) => item);
-  const usage = reply.behaviour.noUsage ? null : responsesUsage(reply);
+  const usage = reply.behavior.noUsage ? null : responsesUsage(reply);
   if (reply.stop === "failed") return { ...failedResponse(reply, "server_error", "Simulated failure."), output, usage };
   const word = stopWord(reply.stop, "responses");
   const ending =

@@ -2,7 +2,7 @@
  * A simulated model server for chat completions, messages and responses, whole and streamed.
  *
  * It is Tollgate's upstream in every test, and if no real one is configured. It is deterministic: the same request gets
- * the same reply, including ids. It never repeats text of a prompt. `behaviour.ts` documents how a request's header, a
+ * the same reply, including ids. It never repeats text of a prompt. `behavior.ts` documents how a request's header, a
  * request's text or a test controls it.
  */
 
@@ -12,7 +12,7 @@ import { objectOf } from "../values/json-object.ts";
 import { type Protocol, protocolOfPath } from "../values/protocol.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import { answerModel, sendError } from "./answer.ts";
-import type { Behaviour, ReplyDelays } from "./behaviour.ts";
+import type { Behavior, ReplyDelays } from "./behavior.ts";
 import { seedOf } from "./ids.ts";
 import { KeptResponses } from "./kept.ts";
 import { type ProgramOptions, Programs } from "./programs.ts";
@@ -20,7 +20,7 @@ import { type AnswerOutcome, SeenLog, type SeenRequest } from "./seen.ts";
 import { LABEL, modelInfo, modelList, vendorHeaders } from "./side.ts";
 import { type Link, untilGone } from "./writer.ts";
 
-export type { Behaviour, Fault, ReplyDelays } from "./behaviour.ts";
+export type { Behavior, Fault, ReplyDelays } from "./behavior.ts";
 export type { SeenRequest } from "./seen.ts";
 export { LABEL } from "./side.ts";
 
@@ -54,7 +54,7 @@ export interface Simulator {
   /** Requests since the start. */
   readonly count: number;
   /** Sets what the next request gets; with `times` or `when`, this many requests or the matching ones. */
-  program(behaviour: Behaviour, options?: ProgramOptions): void;
+  program(behavior: Behavior, options?: ProgramOptions): void;
   /** Removes all programs. */
   clearPrograms(): void;
   /** Requests that arrive from now on are recorded, but answered only after `release`. */
@@ -102,7 +102,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     get count() {
       return log.count;
     },
-    program: (behaviour, how) => programs.add(behaviour, how),
+    program: (behavior, how) => programs.add(behavior, how),
     clearPrograms: () => programs.clear(),
     hold: () => gate.shut(),
     release: () => gate.open(),

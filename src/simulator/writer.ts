@@ -6,7 +6,7 @@ import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { createBrotliCompress, createDeflate, createGzip, createZstdCompress } from "node:zlib";
 import type { Clock } from "../values/time.ts";
-import type { Fault, ReplyDelays } from "./behaviour.ts";
+import type { Fault, ReplyDelays } from "./behavior.ts";
 import type { WriteStep } from "./faults.ts";
 
 /** One answer in progress. */

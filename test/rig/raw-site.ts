@@ -19,7 +19,7 @@ export interface SeenRequest {
 }
 
 /** Handles a request: returns bytes to answer with (latin-1), or uses the socket itself. */
-export type SiteBehaviour = (request: SeenRequest, socket: Socket) => string | undefined;
+export type SiteBehavior = (request: SeenRequest, socket: Socket) => string | undefined;
 
 export class RawSite {
   /** All requests, in the order in which they were complete. */
@@ -32,7 +32,7 @@ export class RawSite {
   readonly garbage: string[] = [];
   readonly sockets = new Set<Socket>();
   /** Replaces the default answer, which names the request; undefined keeps it. */
-  behave: SiteBehaviour = answerNamed;
+  behave: SiteBehavior = answerNamed;
   /** Called when the headers are complete, before the body has arrived. */
   onHead: (head: Omit<SeenRequest, "body">, socket: Socket) => void = () => {};
   readonly #server = createServer({ allowHalfOpen: true }, (socket) => this.#serve(socket));

@@ -84,7 +84,7 @@ export async function closedPort(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${await refusingPort(t)}/v1`;
 }
 
-/** Long enough that tests of other behaviour never reach them. */
+/** Long enough that tests of other behavior never reach them. */
 export const HEALTH: UpstreamSettings["health"] = {
   failures: 1_000,
   failurePercent: 100,

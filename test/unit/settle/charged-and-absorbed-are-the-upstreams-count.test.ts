@@ -60,7 +60,7 @@ const produced = fc
       deltas: fc.integer({ min: 0, max: tokens }),
     }),
   );
-const behaviour = fc.record({
+const behavior = fc.record({
   usage: fc.option(usage, { nil: undefined, freq: 6 }),
   final: fc.boolean(),
   produced,
@@ -88,7 +88,7 @@ test("whatever an upstream does, charged and absorbed amounts add up to its fina
   let cut = 0;
   let left = 0;
   await fc.assert(
-    fc.asyncProperty(behaviour, async (now) => {
+    fc.asyncProperty(behavior, async (now) => {
       const group = CATALOG.groups.get(now.group);
       assert.ok(group);
       const { terms, groups } = measure(factsOf(now.limit, now.textBytes), MODEL, CATALOG) as Quote;
@@ -214,9 +214,9 @@ async function admitted(
   };
 }
 
-type Behaviour = typeof behaviour extends fc.Arbitrary<infer T> ? T : never;
+type Behavior = typeof behavior extends fc.Arbitrary<infer T> ? T : never;
 
-function endingOf(now: Behaviour): Ending {
+function endingOf(now: Behavior): Ending {
   return {
     delivered: now.delivered,
     complete: now.ending === "complete",

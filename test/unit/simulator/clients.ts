@@ -2,12 +2,7 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import {
-  type Behaviour,
-  type Simulator,
-  type SimulatorOptions,
-  startSimulator,
-} from "../../../src/simulator/server.ts";
+import { type Behavior, type Simulator, type SimulatorOptions, startSimulator } from "../../../src/simulator/server.ts";
 
 /** Runs `task` with a new simulator, and closes it afterwards even if the task fails. */
 export async function withSimulator(
@@ -58,8 +53,8 @@ export function post(
   });
 }
 
-/** Posts a streamed request with a programmed behaviour, and reads the whole reply as text. */
-export async function streamText(simulator: Simulator, protocol: ProtocolName, behaviour: Behaviour): Promise<string> {
-  simulator.program(behaviour);
+/** Posts a streamed request with a programmed behavior, and reads the whole reply as text. */
+export async function streamText(simulator: Simulator, protocol: ProtocolName, behavior: Behavior): Promise<string> {
+  simulator.program(behavior);
   return (await post(simulator, protocol, { stream: true })).text();
 }

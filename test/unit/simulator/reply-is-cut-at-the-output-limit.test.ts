@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Behaviour } from "../../../src/simulator/server.ts";
+import type { Behavior } from "../../../src/simulator/server.ts";
 import { anthropicOf, openaiOf, withSimulator } from "./clients.ts";
 
 const TEXT = "0123456789".repeat(20);
-const LONG: Behaviour = { text: TEXT, usage: { output: 100 } };
+const LONG: Behavior = { text: TEXT, usage: { output: 100 } };
 const user = [{ role: "user" as const, content: "hi" }];
 
 test("chat: a limit of half the tokens gives half the text and `length`", () =>
@@ -57,7 +57,7 @@ test("without given counts the reply is measured at four bytes per token", () =>
     assert.equal(message.usage.output_tokens_details?.thinking_tokens, 100);
   }));
 
-test("a behaviour can ignore the limit", () =>
+test("a behavior can ignore the limit", () =>
   withSimulator(async (simulator) => {
     simulator.program({ ...LONG, ignoreLimit: true });
     const message = await anthropicOf(simulator).messages.create({ model: "m", max_tokens: 1, messages: user });

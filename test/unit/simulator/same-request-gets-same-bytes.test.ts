@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Behaviour } from "../../../src/simulator/server.ts";
+import type { Behavior } from "../../../src/simulator/server.ts";
 import { PROTOCOL_NAMES, post, streamText, withSimulator } from "./clients.ts";
 
-const RICH: Behaviour = {
+const RICH: Behavior = {
   text: "Grüße 👋",
   thinking: "hm 🤔",
   tools: [{ name: "f", arguments: { ä: "ö" } }],
@@ -45,7 +45,7 @@ for (const protocol of PROTOCOL_NAMES) {
     }));
 
   for (const lineEnd of ["\r\n", "\r"] as const) {
-    test(`${protocol}: lines end in ${JSON.stringify(lineEnd)} if the behaviour says so`, () =>
+    test(`${protocol}: lines end in ${JSON.stringify(lineEnd)} if the behavior says so`, () =>
       withSimulator(async (simulator) => {
         const expected = await streamText(simulator, protocol, RICH);
         const other = await streamText(simulator, protocol, { ...RICH, lineEnd });

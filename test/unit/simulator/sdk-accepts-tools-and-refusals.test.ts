@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ToolPlan } from "../../../src/simulator/behaviour.ts";
+import type { ToolPlan } from "../../../src/simulator/behavior.ts";
 import { anthropicOf, openaiOf, withSimulator } from "./clients.ts";
 
 const TOOLS: readonly ToolPlan[] = [

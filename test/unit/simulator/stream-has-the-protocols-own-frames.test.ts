@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Behaviour } from "../../../src/simulator/server.ts";
+import type { Behavior } from "../../../src/simulator/server.ts";
 import { post, streamText, withSimulator } from "./clients.ts";
 
-const RICH: Behaviour = { text: "some text", thinking: "hm", tools: [{ name: "f" }], pings: 3 };
+const RICH: Behavior = { text: "some text", thinking: "hm", tools: [{ name: "f" }], pings: 3 };
 
 interface Event {
   readonly type: string;

@@ -42,12 +42,12 @@ const HIDDEN = [
 ] as const;
 
 for (const [client, upstream] of DIRECTIONS) {
-  for (const [how, behaviour] of HIDDEN) {
+  for (const [how, behavior] of HIDDEN) {
     test(`${client} on ${upstream}: 20,000 hidden tokens, ${how}, are charged to a client that disconnects at a chosen word`, async () => {
       const account = await here.account();
       const usage = { input: 20, output: 20_010, reasoning: 20_000 };
       here.simulator.program({
-        ...behaviour,
+        ...behavior,
         text: "The result is 42. END",
         deltaChars: 21,
         usage,

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
-import type { Behaviour } from "../../../../src/simulator/server.ts";
+import type { Behavior } from "../../../../src/simulator/server.ts";
 import { formatUsd } from "../../../../src/values/money.ts";
 import { type GatewayHere, settledMetrics, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
 import {
@@ -30,7 +30,7 @@ const PICTURE = "data:image/png;base64,".padEnd(4_000, "A");
 const USAGE = { input: 1_000, output: 1_300, reasoning: 0 };
 
 /** Replies that show no text, and what they cost at 3 and 15 USD per million tokens. */
-const REPLIES: Readonly<Record<string, readonly [Behaviour, limit: number, usd: string]>> = {
+const REPLIES: Readonly<Record<string, readonly [Behavior, limit: number, usd: string]>> = {
   "an image in a member of its own": [
     { texts: [], extra: { images: [{ type: "image_url", image_url: { url: PICTURE } }] }, usage: USAGE },
     4_000,
@@ -55,11 +55,11 @@ const REPLIES: Readonly<Record<string, readonly [Behaviour, limit: number, usd: 
 };
 
 for (const [client, upstream] of DIRECTIONS) {
-  for (const [what, [behaviour, limit, usd]] of Object.entries(REPLIES)) {
+  for (const [what, [behavior, limit, usd]] of Object.entries(REPLIES)) {
     test(`${client} on ${upstream}: ${what} costs the same streamed and whole`, async () => {
       for (const stream of [true, false]) {
         const account = await here.account();
-        here.simulator.program({ ...behaviour, ignoreLimit: true });
+        here.simulator.program({ ...behavior, ignoreLimit: true });
         const least = client === "responses" ? 16 : 1;
         await asked(here, client, account, limited(client, upstream, Math.max(limit, least), { stream }));
         const { line, memo } = await billed(here, account);
@@ -169,18 +169,18 @@ for (const [client, upstream] of DIRECTIONS) {
 }
 
 /** Output of a chat server that messages and responses cannot carry. */
-const UNSHOWN: Readonly<Record<string, Behaviour>> = {
+const UNSHOWN: Readonly<Record<string, Behavior>> = {
   "an empty thought": { text: "<think>" },
   sound: { texts: [], extra: { audio: { id: "a", data: "QUJD".repeat(1_000) } } },
 };
 
 for (const client of ["messages", "responses"] as const) {
-  for (const [name, behaviour] of Object.entries(UNSHOWN)) {
+  for (const [name, behavior] of Object.entries(UNSHOWN)) {
     test(`${client} on chat: ${name} without a count costs the same streamed and whole`, async () => {
       const charged = [];
       for (const stream of [false, true]) {
         const account = await here.account();
-        here.simulator.program({ ...behaviour, noUsage: true });
+        here.simulator.program({ ...behavior, noUsage: true });
         await asked(here, client, account, limited(client, "chat", 4_000, { stream }));
         const { memo } = await billed(here, account);
         assert.equal(memo.ended, "complete");

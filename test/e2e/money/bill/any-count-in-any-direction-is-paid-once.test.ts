@@ -35,7 +35,7 @@ const tokens = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 2_000 }) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 700_000 }) },
 );
-const behaviour = fc.record({
+const behavior = fc.record({
   direction: fc.constantFrom(...DIRECTIONS),
   stream: fc.boolean(),
   /** Undefined: no limit. Limits above 32,000 are lowered. */
@@ -55,7 +55,7 @@ const behaviour = fc.record({
  * The text shown is estimated at 17 tokens, which the account cannot pay, so the stream is cut before its count of 1
  * comes.
  */
-const BRAKED: typeof behaviour extends fc.Arbitrary<infer Drawn> ? Drawn : never = {
+const BRAKED: typeof behavior extends fc.Arbitrary<infer Drawn> ? Drawn : never = {
   direction: ["chat", "messages"],
   stream: true,
   limit: undefined,
@@ -89,7 +89,7 @@ test("charged plus absorbed equals the upstream's count, in every direction", as
   const directions = new Set<string>();
   const seed = randomInt(2 ** 31);
   await fc.assert(
-    fc.asyncProperty(behaviour, async ({ direction, stream, limit, usage, reasoning, text, cents, ...shown }) => {
+    fc.asyncProperty(behavior, async ({ direction, stream, limit, usage, reasoning, text, cents, ...shown }) => {
       const [client, upstream] = direction;
       const account = await here.account({ usd: formatUsd(nanoUsd(cents * 10_000_000n)) });
       here.simulator.program({

@@ -52,8 +52,8 @@ let started: GatewayHere | undefined;
 let account: TestAccount;
 let day = "";
 
-async function settled(protocol: (typeof PROTOCOL_LIST)[number], ...behaviours: object[]): Promise<number> {
-  for (const behaviour of behaviours) here.simulator.program(behaviour);
+async function settled(protocol: (typeof PROTOCOL_LIST)[number], ...behaviors: object[]): Promise<number> {
+  for (const behavior of behaviors) here.simulator.program(behavior);
   const reply = await ask(here, protocol, account.key, { model: "duo" });
   await reply.text();
   await assertAtRest(here, account);

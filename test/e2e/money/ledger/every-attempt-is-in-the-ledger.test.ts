@@ -47,7 +47,7 @@ const TRIES = `
   10   | 2   | west     | upstream_rate_limit  | 429    | 0    | 0   | none     | 0.00     | nobody   | refused
 `;
 
-const BEHAVIOURS: Readonly<Record<string, Parameters<GatewayHere["simulator"]["program"]>[0]>> = {
+const BEHAVIORS: Readonly<Record<string, Parameters<GatewayHere["simulator"]["program"]>[0]>> = {
   answers: { usage: { input: 1_000, output: 100 } },
   reset: { fault: { resetBeforeHeaders: true } },
   "no-json": { fault: { status: 200, body: "no JSON at all" } as object },
@@ -80,8 +80,8 @@ const duo = (places: ConfigPlaces): string => {
 const cellsOf = (row: string) => row.split("|").map((cell) => cell.trim());
 const rowsOf = (table: string) => table.trim().split("\n").slice(1).map(cellsOf);
 
-async function settled(here: GatewayHere, account: TestAccount, behaviours: string): Promise<number> {
-  for (const name of behaviours.split(", ")) here.simulator.program(BEHAVIOURS[name] ?? assert.fail(name));
+async function settled(here: GatewayHere, account: TestAccount, behaviors: string): Promise<number> {
+  for (const name of behaviors.split(", ")) here.simulator.program(BEHAVIORS[name] ?? assert.fail(name));
   const reply = await ask(here, "chat", account.key, { model: "duo" });
   await reply.text();
   await assertAtRest(here, account);
@@ -95,19 +95,19 @@ test("every request leaves the ledger lines that finance expects, and each attem
   const account = await here.account({ group: "twice", usd: "1" });
   const rows = rowsOf(LINES);
   let seq = 1;
-  for (const [index, [behaviours = "", status = "", kind = "", from, to, usd]] of rows.entries()) {
-    if (behaviours !== "") assert.equal(await settled(here, account, behaviours), Number(status), behaviours);
+  for (const [index, [behaviors = "", status = "", kind = "", from, to, usd]] of rows.entries()) {
+    if (behaviors !== "") assert.equal(await settled(here, account, behaviors), Number(status), behaviors);
     const lines = await here.store.readLedger(account.tag, seq, 10);
     const [line] = lines;
     if (kind === "-") {
-      assert.deepEqual(lines, [], behaviours);
+      assert.deepEqual(lines, [], behaviors);
       continue;
     }
-    assert.ok(line, behaviours);
+    assert.ok(line, behaviors);
     seq = line.seq;
     const shown = [line.kind, line.debit.replace(/^acct_.*/, "account"), line.credit, formatUsd(line.amount)];
-    assert.deepEqual(shown, [kind, from, to, usd], behaviours);
-    if (rows[index + 1]?.[0] !== "") assert.equal(lines.length, 1, `${behaviours}: leaves nothing else`);
+    assert.deepEqual(shown, [kind, from, to, usd], behaviors);
+    if (rows[index + 1]?.[0] !== "") assert.equal(lines.length, 1, `${behaviors}: leaves nothing else`);
   }
 
   const shown = await tollgate(here, "--json", "ledger", "show", "--account", account.name, "--attempts");

@@ -159,14 +159,14 @@ async function request(key: string, isBad: boolean): Promise<void> {
   const { betweenMs } = MODELS[model];
   const protocol = oneOf<Protocol>(["chat", "chat", "messages", "messages", "responses"]);
   const output = between(30, 160);
-  const behaviour = {
+  const behavior = {
     text: "some words of an answer ".repeat(Math.ceil(output / 8)),
     deltaChars: 12,
     pace: { firstDelayMs: between(60, 320), betweenMs },
     usage: { input: between(800, 6_000), output },
     ...(isBad ? { fault: { status: 500 } } : {}),
   };
-  const content = `simulate: ${JSON.stringify(behaviour)}`;
+  const content = `simulate: ${JSON.stringify(behavior)}`;
   const words = protocol === "responses" ? { input: content } : { messages: [{ role: "user", content }] };
   const reply = await ask(here, protocol, key, { model, stream: true, ...words });
   await reply.text();

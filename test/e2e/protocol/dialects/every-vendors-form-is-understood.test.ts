@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { GatewayHere } from "../../../rig/gateway.ts";
 import { askFor, type Json, modelLine, modelOn, PROTOCOL_LIST, post, startGateway } from "../directions/rig.ts";
@@ -28,7 +28,7 @@ afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
 /** The simulated server's behavior: the golden's answer, byte for byte where the golden has bytes. */
-function behaviourOf({ status, whole, frames, stream, content_type }: Dialect, streamed: boolean): Behaviour {
+function behaviorOf({ status, whole, frames, stream, content_type }: Dialect, streamed: boolean): Behavior {
   if (status !== undefined)
     return { fault: { status, body: whole ?? "", headers: { "content-type": "application/json" } } };
   if (streamed && stream !== undefined) {
@@ -83,7 +83,7 @@ for (const golden of dialects()) {
       test(`${golden.name}: ${client} client, ${stream ? "streamed" : "whole"}`, async () => {
         const { key } = await here.account();
         // A refused request may be tried at another upstream.
-        here.simulator.program(behaviourOf(golden, stream), { times: Number.POSITIVE_INFINITY });
+        here.simulator.program(behaviorOf(golden, stream), { times: Number.POSITIVE_INFINITY });
         if (client === golden.protocol && golden.own === "as sent") {
           const answer = await post(here, client, key, {
             ...askFor({ client, upstream: client }, plainly(client, stream)),

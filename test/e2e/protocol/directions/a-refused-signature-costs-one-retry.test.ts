@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
 import { assertAtRest, memoOf, usageLines } from "../whole/asking.ts";
@@ -19,10 +19,10 @@ afterEach(() => here.simulator.clearPrograms());
 after(() => here.close());
 
 const INVALID = "messages.1.content.0: Invalid `signature` in `thinking` block";
-const refusing = (message: string, code?: string): Behaviour => ({
+const refusing = (message: string, code?: string): Behavior => ({
   fault: { status: 400, body: JSON.stringify({ error: { type: "invalid_request_error", message, code } }) },
 });
-const REFUSED: Readonly<Record<Protocol, Behaviour>> = {
+const REFUSED: Readonly<Record<Protocol, Behavior>> = {
   chat: refusing(INVALID),
   messages: refusing(INVALID),
   responses: refusing("The encrypted content gAAA...DQ== could not be verified.", "invalid_encrypted_content"),
@@ -230,7 +230,7 @@ test("there is one retry: a second refusal, or one after another failed attempt,
   await assertAtRest(here, account);
 });
 
-const ONCE: readonly (readonly [string, Protocol, Json, Behaviour, Record<string, string>?])[] = [
+const ONCE: readonly (readonly [string, Protocol, Json, Behavior, Record<string, string>?])[] = [
   ["a client that wants nothing left out", "messages", messagesBody(), REFUSED.messages, { "x-tollgate-strict": "1" }],
   [
     "a request without reasoning",

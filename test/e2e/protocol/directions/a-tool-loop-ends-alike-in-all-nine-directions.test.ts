@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import type { Behaviour } from "../../../../src/simulator/server.ts";
+import type { Behavior } from "../../../../src/simulator/server.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { GatewayHere } from "../../../rig/gateway.ts";
 import { memoOf, usageLines } from "../whole/asking.ts";
@@ -26,14 +26,14 @@ const CALLS = [
   { id: "toolu_02search", name: "search", input: { part: "chimney" } },
 ];
 
-const FIRST: Behaviour = {
+const FIRST: Behavior = {
   text: "Let me see.",
   thinking: THOUGHT,
   tools: CALLS.map(({ id, name, input }) => ({ id, name, arguments: input })),
   interleave: true,
   usage: { input: 900, cached: 100, cacheWrite: 30, output: 400, reasoning: 150 },
 };
-const SECOND: Behaviour = { text: FINAL, usage: { input: 1300, cached: 200, cacheWrite: 0, output: 60, reasoning: 0 } };
+const SECOND: Behavior = { text: FINAL, usage: { input: 1300, cached: 200, cacheWrite: 0, output: 60, reasoning: 0 } };
 /**
  * The charge by hand, in nano-dollars: 900 new tokens at 1000, 100 cached at 100, 30 written at 1250, 400 out at 10000;
  * then 1300 at 1000, 200 at 100, 60 at 10000.

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { GatewayHere } from "../../../rig/gateway.ts";
 import { usageLines } from "../whole/asking.ts";
@@ -157,9 +157,9 @@ const STOPS = {
   text: { chat: "stop", messages: "end_turn", responses: "completed" },
 } as const;
 
-async function check(client: Protocol, upstream: Protocol, behaviour: Behaviour, withCalls: boolean): Promise<void> {
+async function check(client: Protocol, upstream: Protocol, behavior: Behavior, withCalls: boolean): Promise<void> {
   const account = await here.account();
-  here.simulator.program(behaviour);
+  here.simulator.program(behavior);
   const heard = await HEAR[client](account.key, modelOn(upstream));
   const calls = withCalls ? [JSON.stringify(INPUT)] : [];
   assert.deepEqual(heard, { text: TEXT, streamed: TEXT, calls, stop: STOPS[withCalls ? "calls" : "text"][client] });

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import fc from "fast-check";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import { type JsonObject, objectOf } from "../../../../src/values/json-object.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
@@ -68,7 +68,7 @@ const OPTIONS: Readonly<Record<Protocol, JsonObject>> = {
   responses: {},
 };
 
-const counts: fc.Arbitrary<Partial<Behaviour>> = fc.oneof(
+const counts: fc.Arbitrary<Partial<Behavior>> = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ noUsage: true }) },
   fc.record({
     usage: fc.record({
@@ -77,7 +77,7 @@ const counts: fc.Arbitrary<Partial<Behaviour>> = fc.oneof(
     }),
   }),
 );
-const replies: fc.Arbitrary<Behaviour> = fc
+const replies: fc.Arbitrary<Behavior> = fc
   .tuple(counts, fc.constantFrom("", "Hi.", "word ".repeat(120), "日本語のテキスト".repeat(9)), fc.boolean())
   .map(([count, text, calls]) => ({
     ...count,
@@ -96,8 +96,8 @@ for (const client of PROTOCOL_LIST) {
     for (const model of client === upstream ? [`${upstream}-1`, `${upstream}-alias`] : [`${upstream}-1`]) {
       test(`${client} client, ${model}: the reported usage is what is charged`, async () => {
         await fc.assert(
-          fc.asyncProperty(replies, fc.boolean(), async (behaviour, stream) => {
-            here.simulator.program(behaviour);
+          fc.asyncProperty(replies, fc.boolean(), async (behavior, stream) => {
+            here.simulator.program(behavior);
             const fields = { model, stream, tools: TOOLS[client], ...(stream ? OPTIONS[client] : {}) };
             const reply = await ask(here, client, account.key, fields);
             const text = await reply.text();

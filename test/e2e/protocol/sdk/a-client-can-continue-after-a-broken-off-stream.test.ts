@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import { type ModelMessage, streamText } from "ai";
-import type { Behaviour } from "../../../../src/simulator/server.ts";
+import type { Behavior } from "../../../../src/simulator/server.ts";
 import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
 import { modelOn, PROTOCOL_LIST, seenBody, startDirections } from "../directions/rig.ts";
 import { ask, assertAtRest } from "../whole/asking.ts";
@@ -79,7 +79,7 @@ for (const upstream of PROTOCOL_LIST) {
   ] as const) {
     test(`${upstream} upstream, ${how}: a stream broken off by its server in mid-text`, async () => {
       const account = await here.account();
-      const broken: Behaviour = { thinking: "hm", text: TEXT, deltaChars: 40, fault: { resetAfterEvents: 14 } };
+      const broken: Behavior = { thinking: "hm", text: TEXT, deltaChars: 40, fault: { resetAfterEvents: 14 } };
       here.simulator.program(broken, { times: 3 });
       const parts = await heard(account, model, limit, Number.POSITIVE_INFINITY);
       const said = parts.find(({ type, text }) => type === "text" && text);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from "ai";
-import type { Behaviour } from "../../../../src/simulator/server.ts";
+import type { Behavior } from "../../../../src/simulator/server.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import type { GatewayHere } from "../../../rig/gateway.ts";
 import { type Json, listOf, modelOn, PROTOCOL_LIST, seenBody, startDirections } from "../directions/rig.ts";
@@ -21,7 +21,7 @@ before(async () => {
 after(() => here.close());
 
 const THOUGHT = "First the roof, then the archive \u{1f3e0}.";
-const STEPS: readonly Behaviour[] = [
+const STEPS: readonly Behavior[] = [
   {
     thinking: THOUGHT,
     text: "Let me see both.",

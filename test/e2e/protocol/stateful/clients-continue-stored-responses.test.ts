@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from "ai";
 import OpenAI from "openai";
-import type { Behaviour } from "../../../../src/simulator/server.ts";
+import type { Behavior } from "../../../../src/simulator/server.ts";
 import type { GatewayHere } from "../../../rig/gateway.ts";
 import { aiSdkOf, sdkOf, startKeeping } from "./rig.ts";
 
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => here.close());
 
-const STEPS: readonly Behaviour[] = [
+const STEPS: readonly Behavior[] = [
   {
     thinking: "First the roof.",
     text: "Let me see both.",

@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import { decodeBytes, gather, planFor, streamBytes, wholeBody, wholeOf } from "./decoding.ts";
 
-const CASES: Readonly<Record<string, Behaviour>> = {
+const CASES: Readonly<Record<string, Behavior>> = {
   text: { text: "Grüße, 👋 Welt: a text that is cut into some deltas." },
   "several texts": { texts: ["one", "two", "three"] },
   "several texts in one item": { texts: ["one", "two"], oneItem: true },
@@ -34,10 +34,10 @@ const CASES: Readonly<Record<string, Behaviour>> = {
   "usage with caches": { text: "ok", usage: { input: 10, cached: 90, cacheWrite: 5, output: 20, reasoning: 8 } },
 };
 
-function check(protocol: Protocol, behaviour: Behaviour): void {
+function check(protocol: Protocol, behavior: Behavior): void {
   const plan = planFor(protocol);
-  const { items, stop, usage } = wholeOf(wholeBody(protocol, behaviour), plan);
-  const { events, decoder } = decodeBytes([streamBytes(protocol, behaviour)], plan);
+  const { items, stop, usage } = wholeOf(wholeBody(protocol, behavior), plan);
+  const { events, decoder } = decodeBytes([streamBytes(protocol, behavior)], plan);
   const streamed = gather(events);
   assert.deepEqual(streamed, { items, stop, usage });
   assert.equal(decoder.counts().final, true);
@@ -45,15 +45,15 @@ function check(protocol: Protocol, behaviour: Behaviour): void {
 }
 
 for (const protocol of PROTOCOL_NAMES) {
-  for (const [name, behaviour] of Object.entries(CASES)) {
+  for (const [name, behavior] of Object.entries(CASES)) {
     if (protocol === "messages" && name === "broken arguments") continue; // A whole message cannot hold them.
-    test(`${protocol}: ${name} gives the same reply streamed and whole`, () => check(protocol, behaviour));
+    test(`${protocol}: ${name} gives the same reply streamed and whole`, () => check(protocol, behavior));
   }
 
-  test(`${protocol}: any behaviour gives the same reply streamed and whole`, () => {
+  test(`${protocol}: any behavior gives the same reply streamed and whole`, () => {
     const words = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 });
     const tool = fc.record({ name: fc.constantFrom("f", "g", "h"), arguments: fc.dictionary(words, words) });
-    const behaviours = fc.record(
+    const behaviors = fc.record(
       {
         thinking: words,
         texts: fc.array(words, { minLength: 1, maxLength: 3 }),
@@ -68,7 +68,7 @@ for (const protocol of PROTOCOL_NAMES) {
       { requiredKeys: [] },
     );
     fc.assert(
-      fc.property(behaviours, (behaviour) => check(protocol, behaviour)),
+      fc.property(behaviors, (behavior) => check(protocol, behavior)),
       { numRuns: 150 },
     );
   });

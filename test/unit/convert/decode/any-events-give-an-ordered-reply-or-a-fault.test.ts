@@ -10,7 +10,7 @@ import { decodeBytes, decodePayloads, decodeWhole, planFor, streamBytes, wholeBo
 
 const TOOLS = { f: { kind: "function", name: "f" }, g: { kind: "custom", name: "g" } } as const;
 
-const BEHAVIOUR = {
+const BEHAVIOR = {
   thinking: "thinking",
   texts: ["text", "more"],
   refusal: "no",

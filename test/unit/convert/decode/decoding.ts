@@ -14,7 +14,7 @@ import type { DecodedReply, StreamDecoder } from "../../../../src/convert/reply/
 import type { Ids } from "../../../../src/convert/reply/tool-call.ts";
 import { decodeReply as decodeResponses } from "../../../../src/convert/responses/reply-decode.ts";
 import { ResponsesStreamDecoder } from "../../../../src/convert/responses/stream-decode.ts";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import { chatBody, chatStream } from "../../../../src/simulator/chat.ts";
 import { readConversation } from "../../../../src/simulator/conversation.ts";
 import { streamSteps } from "../../../../src/simulator/faults.ts";
@@ -109,8 +109,8 @@ const PATHS = {
   responses: { body: responsesBody, stream: responsesStream },
 };
 
-/** The simulator's reply for a behaviour. */
-export function simulated(protocol: Protocol, behaviour: Behaviour, request: JsonObject = {}): SimulatedReply {
+/** The simulator's reply for a behavior. */
+export function simulated(protocol: Protocol, behavior: Behavior, request: JsonObject = {}): SimulatedReply {
   const ask = { role: "user", content: "hi" };
   const body = {
     model: "upstream-model",
@@ -120,18 +120,18 @@ export function simulated(protocol: Protocol, behaviour: Behaviour, request: Jso
     ...request,
   };
   const conversation = readConversation(protocol, body);
-  return buildReply({ protocol, behaviour, conversation, request: body, seed: "seed", bodyBytes: 100 });
+  return buildReply({ protocol, behavior, conversation, request: body, seed: "seed", bodyBytes: 100 });
 }
 
 /** The bytes of the simulator's stream. */
-export function streamBytes(protocol: Protocol, behaviour: Behaviour, request: JsonObject = {}): Buffer {
-  const steps = streamSteps(PATHS[protocol].stream(simulated(protocol, behaviour, request)), behaviour);
+export function streamBytes(protocol: Protocol, behavior: Behavior, request: JsonObject = {}): Buffer {
+  const steps = streamSteps(PATHS[protocol].stream(simulated(protocol, behavior, request)), behavior);
   return Buffer.concat(steps.map((step) => (step.kind === "bytes" ? step.bytes : Buffer.alloc(0))));
 }
 
 /** The simulator's whole reply. */
-export function wholeBody(protocol: Protocol, behaviour: Behaviour, request: JsonObject = {}): object {
-  return PATHS[protocol].body(simulated(protocol, behaviour, request));
+export function wholeBody(protocol: Protocol, behavior: Behavior, request: JsonObject = {}): object {
+  return PATHS[protocol].body(simulated(protocol, behavior, request));
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

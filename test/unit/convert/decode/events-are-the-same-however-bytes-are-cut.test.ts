@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
 import { decodeBytes, planFor, streamBytes } from "./decoding.ts";
 
-const BEHAVIOUR: Behaviour = {
+const BEHAVIOR: Behavior = {
   thinking: "denk 🤔 nach",
   text: "Grüße 👋",
   tools: [
@@ -23,7 +23,7 @@ for (const protocol of PROTOCOL_NAMES) {
   for (const lineEnd of ["\n", "\r\n", "\r"] as const) {
     test(`${protocol} with the line end ${JSON.stringify(lineEnd)}: a cut at any byte gives the same events`, () => {
       const plan = planFor(protocol);
-      const bytes = streamBytes(protocol, { ...BEHAVIOUR, lineEnd });
+      const bytes = streamBytes(protocol, { ...BEHAVIOR, lineEnd });
       const { events, decoder } = decodeBytes([bytes], plan);
       assert.equal(decoder.fault, undefined);
       for (let at = 1; at < bytes.length; at++) {

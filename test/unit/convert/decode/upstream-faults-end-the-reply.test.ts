@@ -50,8 +50,8 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 
   test(`${protocol}: a stream cut after any event ends properly only if it had its stop reason`, () => {
-    const behaviour = { thinking: "hm", text: "text", tools: [{ name: "f", arguments: { a: 1 } }] };
-    const frames = streamBytes(protocol, behaviour)
+    const behavior = { thinking: "hm", text: "text", tools: [{ name: "f", arguments: { a: 1 } }] };
+    const frames = streamBytes(protocol, behavior)
       .toString()
       .split(/(?<=\n\n)/);
     const marker = { chat: '"finish_reason":"tool_calls"', messages: "message_delta", responses: "response.completed" };

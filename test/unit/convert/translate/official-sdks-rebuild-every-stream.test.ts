@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import { type Rebuilt, rebuild } from "./replay.ts";
-import { behaviourOf, recordings } from "./stream-cases.ts";
+import { behaviorOf, recordings } from "./stream-cases.ts";
 
 const STOPS: Readonly<Record<Protocol, Readonly<Record<"end" | "tools" | "length" | "refusal" | "stopped", string>>>> =
   {
@@ -28,10 +28,10 @@ const STOPS: Readonly<Record<Protocol, Readonly<Record<"end" | "tools" | "length
 
 for (const upstream of PROTOCOL_NAMES) {
   for (const { name, client, expected } of recordings(upstream)) {
-    const behaviour = behaviourOf(name, upstream);
-    assert(behaviour, `${name} has no behaviour`);
+    const behavior = behaviorOf(name, upstream);
+    assert(behavior, `${name} has no behavior`);
     const stream = readFileSync(expected, "utf8");
-    const { errorEventAfter, endAfterEvents, noTerminal } = behaviour.fault ?? {};
+    const { errorEventAfter, endAfterEvents, noTerminal } = behavior.fault ?? {};
     // Responses has its stop reason only in its last event, so it is unknown without that event.
     const fails = errorEventAfter || endAfterEvents || (noTerminal && upstream === "responses");
     test(`${name}, from ${upstream} to ${client}: ${fails ? "the SDK throws" : "the SDK rebuilds the reply"}`, async () => {
@@ -40,19 +40,19 @@ for (const upstream of PROTOCOL_NAMES) {
         return;
       }
       const rebuilt = await rebuild(client, stream);
-      const said = whatWasSaid(name, behaviour, upstream, client);
+      const said = whatWasSaid(name, behavior, upstream, client);
       assert.deepEqual({ ...rebuilt, tokens: undefined, calls: readable(rebuilt.calls) }, said);
-      const { usage } = behaviour;
+      const { usage } = behavior;
       if (usage?.input !== undefined) assert.deepEqual(rebuilt.tokens, [105, 20]);
     });
   }
 }
 
-/** The reply of the behaviour, as far as the client's protocol can express it. */
-function whatWasSaid(name: string, behaviour: Behaviour, upstream: Protocol, client: Protocol) {
-  const { text = "", texts = [text], thinking = "", refusal = "", tools = [] } = behaviour;
+/** The reply of the behavior, as far as the client's protocol can express it. */
+function whatWasSaid(name: string, behavior: Behavior, upstream: Protocol, client: Protocol) {
+  const { text = "", texts = [text], thinking = "", refusal = "", tools = [] } = behavior;
   const emulated = upstream === "responses" && client !== "responses" && name === "stop-string";
-  const kind = emulated ? "stopped" : stopKind(behaviour, upstream, client);
+  const kind = emulated ? "stopped" : stopKind(behavior, upstream, client);
   // Message items of responses are separate messages: in one string they are separated by a blank line.
   const joined = texts.join(upstream === "responses" && client === "chat" ? "\n\n" : "");
   const words = emulated ? "yes" : joined;
@@ -65,7 +65,7 @@ function whatWasSaid(name: string, behaviour: Behaviour, upstream: Protocol, cli
         const wrapped = (input as { input?: string }).input;
         const isFree = client !== "messages" && tool === "apply_patch";
         // The SDK turns arguments that are cut off into an empty object.
-        if (client === "messages" && behaviour.stop === "length") return { name: tool, input: "" };
+        if (client === "messages" && behavior.stop === "length") return { name: tool, input: "" };
         return { name: tool, input: isFree ? String(wrapped ?? input) : asJson(tool, input) };
       }),
     ),
@@ -74,11 +74,11 @@ function whatWasSaid(name: string, behaviour: Behaviour, upstream: Protocol, cli
   };
 }
 
-function stopKind(behaviour: Behaviour, upstream: Protocol, client: Protocol): keyof (typeof STOPS)["chat"] {
-  if (behaviour.stop === "length") return "length";
+function stopKind(behavior: Behavior, upstream: Protocol, client: Protocol): keyof (typeof STOPS)["chat"] {
+  if (behavior.stop === "length") return "length";
   // Only messages has a stop reason for the model's refusal. The others send the refusal and end.
-  if (behaviour.refusal) return upstream === "messages" || client === "messages" ? "refusal" : "end";
-  return behaviour.tools ? "tools" : "end";
+  if (behavior.refusal) return upstream === "messages" || client === "messages" ? "refusal" : "end";
+  return behavior.tools ? "tools" : "end";
 }
 
 function asJson(tool: string, input: unknown): string {

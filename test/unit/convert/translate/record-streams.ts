@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { startSimulator } from "../../../../src/simulator/server.ts";
 import { PROTOCOL_NAMES, PROTOCOLS } from "../../../../src/values/protocol.ts";
 import { smallBody } from "./rig.ts";
-import { behaviourOf, CASE_NAMES, STREAMS } from "./stream-cases.ts";
+import { behaviorOf, CASE_NAMES, STREAMS } from "./stream-cases.ts";
 
 const simulator = await startSimulator();
 try {
@@ -11,9 +11,9 @@ try {
     const folder = new URL(`${upstream}/`, STREAMS);
     mkdirSync(folder, { recursive: true });
     for (const name of CASE_NAMES) {
-      const behaviour = behaviourOf(name, upstream);
-      if (!behaviour) continue;
-      simulator.program(behaviour);
+      const behavior = behaviorOf(name, upstream);
+      if (!behavior) continue;
+      simulator.program(behavior);
       const usage = upstream === "chat" ? { stream_options: { include_usage: true } } : {};
       const reply = await fetch(simulator.url + PROTOCOLS[upstream].upstreamPath, {
         method: "POST",

@@ -1,9 +1,9 @@
 /**
- * The recorded streams: the behaviour of the simulated upstream for each, and the requests of the clients.
+ * The recorded streams: the behavior of the simulated upstream for each, and the requests of the clients.
  * `record-streams.ts` makes the recordings; the tests only read them.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import type { Behaviour } from "../../../../src/simulator/behaviour.ts";
+import type { Behavior } from "../../../../src/simulator/behavior.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import type { Body } from "../request/translate.ts";
 import { smallBody } from "./rig.ts";
@@ -16,8 +16,8 @@ const TWO_CALLS = [
   { name: "g", arguments: { text: 'a "b" \\ }' }, id: "call_b" },
 ];
 
-/** The behaviours by name; a function if the protocols need different ones. */
-const CASES: Readonly<Record<string, Behaviour | ((upstream: Protocol) => Behaviour | undefined)>> = {
+/** The behaviors by name; a function if the protocols need different ones. */
+const CASES: Readonly<Record<string, Behavior | ((upstream: Protocol) => Behavior | undefined)>> = {
   text: { text: "Hello there, all is well.", deltaChars: 5 },
   thinking: { thinking: "Let me see. Yes.", text: "It is so.", usage: { reasoning: 4 } },
   redacted: (upstream) => (upstream === "chat" ? undefined : { redacted: "c2VjcmV0", text: "ok" }),
@@ -55,8 +55,8 @@ const CASES: Readonly<Record<string, Behaviour | ((upstream: Protocol) => Behavi
   "no-usage": { text: "free?", noUsage: true },
 };
 
-/** The simulator's behaviour for a case on an upstream; undefined if the case does not exist there. */
-export function behaviourOf(name: string, upstream: Protocol): Behaviour | undefined {
+/** The simulator's behavior for a case on an upstream; undefined if the case does not exist there. */
+export function behaviorOf(name: string, upstream: Protocol): Behavior | undefined {
   const found = CASES[name];
   return typeof found === "function" ? found(upstream) : found;
 }

@@ -8,7 +8,7 @@
  *
  *    The JSON is the rest of that line, or continues to the end of the text.
  *
- * In process, `simulator.program(behaviour)` does the same. If several apply, the order of precedence is: a program for
+ * In process, `simulator.program(behavior)` does the same. If several apply, the order of precedence is: a program for
  * the next requests, the header, the line, a program that is always on. Every field is optional. A field that is not
  * listed here is refused with 400, so that a typing error cannot make a test pass.
  */
@@ -114,7 +114,7 @@ interface DictatedFrame {
   readonly data: unknown;
 }
 
-export interface Behaviour {
+export interface Behavior {
   readonly text?: string;
   /** Several texts: text blocks on messages, message items on responses, one joined content on chat. */
   readonly texts?: readonly string[];
@@ -163,7 +163,7 @@ export class DirectiveError extends Error {}
 
 type Kind = "string" | "number" | "boolean" | "object" | "array" | "any";
 
-const FIELDS: Readonly<Record<keyof Behaviour, Kind>> = {
+const FIELDS: Readonly<Record<keyof Behavior, Kind>> = {
   text: "string",
   texts: "array",
   oneItem: "boolean",
@@ -197,7 +197,7 @@ const FIELDS: Readonly<Record<keyof Behaviour, Kind>> = {
  * Parses a behavior from JSON text.
  * @throws DirectiveError if it is not a JSON object, or has an unknown field or a value of the wrong type.
  */
-export function parseBehaviour(text: string): Behaviour {
+export function parseBehavior(text: string): Behavior {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -210,7 +210,7 @@ export function parseBehaviour(text: string): Behaviour {
     if (!kind) throw new DirectiveError(`simulate: there is no field "${name}"`);
     if (kind !== "any" && kindOf(member) !== kind) throw new DirectiveError(`simulate: "${name}" is not a ${kind}`);
   }
-  return value as Behaviour;
+  return value as Behavior;
 }
 
 /**
@@ -218,20 +218,20 @@ export function parseBehaviour(text: string): Behaviour {
  * @returns the behavior; undefined if there is no such line.
  * @throws DirectiveError if the line is invalid.
  */
-export function parseDirective(text: string): Behaviour | undefined {
+export function parseDirective(text: string): Behavior | undefined {
   const lines = [...text.matchAll(/^[ \t]*simulate:[ \t]*/gm)];
   const last = lines.at(-1);
   if (!last) return undefined;
   const rest = text.slice(last.index + last[0].length);
   const line = rest.split("\n", 1)[0] as string;
-  return parseBehaviour(isJson(line) ? line : rest);
+  return parseBehavior(isJson(line) ? line : rest);
 }
 
 /**
  * Merges two behaviors; the fields of `above` replace those of `below`. `usage`, `fault` and `pace` are merged member
  * by member.
  */
-export function overlay(below: Behaviour, above: Behaviour | undefined): Behaviour {
+export function overlay(below: Behavior, above: Behavior | undefined): Behavior {
   if (!above) return below;
   return {
     ...below,
