@@ -69,7 +69,7 @@ function denseTokens({ textBytes, textTokens }: Envelope): number {
  * @param toolCalls maximum of hosted tool calls. After each call, the model reads everything again together with the
  *   call's result, up to its context.
  */
-export function dearestInput(facts: Envelope, model: Model, addedBytes: number, toolCalls: number): number {
+export function worstCaseInput(facts: Envelope, model: Model, addedBytes: number, toolCalls: number): number {
   const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
   const most = mostTokens(
     model,

@@ -16,7 +16,7 @@ export interface Permit extends ChargeTerms, PermittedOutput {
   readonly accountId: string;
   /** With the input as the rules of the paying group make it. */
   readonly terms: Terms;
-  readonly heldDear: boolean;
+  readonly heldWorstCase: boolean;
   readonly limits: LimitStates;
 }
 
@@ -52,7 +52,7 @@ export function permitOf(
     terms: isMost ? terms : { ...terms, inputTokens, inputEstimate },
     tokensTaken: terms.inputTokens,
     hold: answer.hold,
-    heldDear: answer.dear === true,
+    heldWorstCase: answer.worstCase === true,
     entitlement: answer.entitlement,
     counted: answer.counted,
     unmetered: answer.unmetered,

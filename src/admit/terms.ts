@@ -12,7 +12,7 @@ import { leastNano, NANO_USD_MAX, type NanoUsd, nanoUsd } from "../values/money.
 import { affordableOutput, type Ceiling, ceilingOf, holdFor, type Multiplier } from "../values/price.ts";
 import { PROTOCOLS, type Protocol } from "../values/protocol.ts";
 import { extrasOf, findUnpriced, unpricedTools } from "./extras.ts";
-import { dearestInput, type InputTokens, inputOf } from "./input.ts";
+import { type InputTokens, inputOf, worstCaseInput } from "./input.ts";
 import { type CostClass, servingOf } from "./serving.ts";
 
 /** The request measured against the catalog. In a permit, the input is that of the paying group. */
@@ -57,15 +57,16 @@ export interface Quote {
 }
 
 /** What the request would cost in one group, whose rules may add text that only its own keys pay for. */
-export interface OfferedTerms extends GroupTerms, WorstCase {
+export interface OfferedTerms extends GroupTerms, CostBound {
   /** Input tokens that the hold covers; more than `inputTokens` if the input is probably larger than the context. */
   readonly heldTokens: number;
   readonly inputEstimate: number;
-  readonly dear: WorstCase;
+  /** The same without estimates, for an account whose charges repeatedly exceeded its holds. */
+  readonly worstCase: CostBound;
 }
 
 /** The most that the request can cost in one group with this input, by its output. */
-interface WorstCase {
+interface CostBound {
   readonly inputTokens: number;
   /** Cost of the tokens alone; one entry for each tier at which the request may be charged. */
   readonly ceilings: readonly Ceiling[];
@@ -149,10 +150,11 @@ function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model):
 }
 
 /** The cost of the request in every group of one class. */
-interface GroupCost extends WorstCase {
+interface GroupCost extends CostBound {
   readonly heldTokens: number;
   readonly inputEstimate: number;
-  readonly dear: WorstCase;
+  /** The same without estimates, for an account whose charges repeatedly exceeded its holds. */
+  readonly worstCase: CostBound;
 }
 
 function costIn(
@@ -164,12 +166,12 @@ function costIn(
   const { model, outputLimit } = terms;
   const { held, max } = model.toolCalls;
   const toolsHold = toolsHoldOf(terms, multiplier, held);
-  const { ceilings, holdFull, holdMin } = worstCase(terms, { multiplier, toolsHold }, heldTokens, outputLimit);
+  const { ceilings, holdFull, holdMin } = costBound(terms, { multiplier, toolsHold }, heldTokens, outputLimit);
   // The maximum number of calls that is charged, with the result of each read as input.
-  const dearTools = { multiplier, toolsHold: toolsHoldOf(terms, multiplier, max) };
-  const dearest = Math.max(dearestInput(facts, model, addedInputBytes, terms.tools.length * max), heldTokens);
-  const dear = worstCase(terms, dearTools, dearest, Math.max(outputLimit, model.maxOutputTokens));
-  return { inputTokens, heldTokens, inputEstimate, ceilings, toolsHold, holdFull, holdMin, dear };
+  const worstCaseTools = { multiplier, toolsHold: toolsHoldOf(terms, multiplier, max) };
+  const worstCaseTokens = Math.max(worstCaseInput(facts, model, addedInputBytes, terms.tools.length * max), heldTokens);
+  const worstCase = costBound(terms, worstCaseTools, worstCaseTokens, Math.max(outputLimit, model.maxOutputTokens));
+  return { inputTokens, heldTokens, inputEstimate, ceilings, toolsHold, holdFull, holdMin, worstCase };
 }
 
 /** Member by member, because a spread takes 0.15 us more. */
@@ -183,7 +185,7 @@ function offeredTo({ name, kind, limits, fallback }: Group, cost: GroupCost): Of
     toolsHold: cost.toolsHold,
     holdFull: cost.holdFull,
     holdMin: cost.holdMin,
-    dear: cost.dear,
+    worstCase: cost.worstCase,
     requestsPerMinute: limits.requestsPerMinute,
     tokensPerMinute: limits.tokensPerMinute,
     concurrency: limits.concurrency,
@@ -194,12 +196,12 @@ function offeredTo({ name, kind, limits, fallback }: Group, cost: GroupCost): Of
 }
 
 /** @param outputMost output tokens per choice that the hold covers. */
-function worstCase(
+function costBound(
   terms: Terms,
   { multiplier, toolsHold }: { readonly multiplier: Multiplier; readonly toolsHold: bigint },
   inputTokens: number,
   outputMost: number,
-): WorstCase {
+): CostBound {
   const ceilings = terms.tiers.map((tier) => ceilingOf(terms.model.price, multiplier, inputTokens, tier));
   const held = { ceilings, toolsHold };
   const holdMin = holdOf(terms, held, Math.min(terms.outputLimit, USEFUL_OUTPUT_MIN));
@@ -224,7 +226,7 @@ export function besideLimit({
   return thinkingBeside + predictedTokens;
 }
 
-type Ceilings = Pick<WorstCase, "ceilings" | "toolsHold">;
+type Ceilings = Pick<CostBound, "ceilings" | "toolsHold">;
 
 /** The most that a request costs with this many output tokens per choice. */
 function holdOf(terms: Terms, { ceilings, toolsHold }: Ceilings, outputPerChoice: number): NanoUsd {
@@ -288,7 +290,7 @@ export function outputOf(
   offered: OfferedTerms,
   answer: Admitted,
 ): PermittedOutput {
-  const worst = answer.dear ? offered.dear : offered;
+  const worst = answer.worstCase ? offered.worstCase : offered;
   const partial = !answer.unmetered && answer.hold < worst.holdFull;
   const affordable = partial
     ? Math.min(terms.outputLimit, affordableLimit(terms, worst, answer.hold))
@@ -297,7 +299,7 @@ export function outputOf(
   const openEnded = facts.stream && facts.limit === undefined && !short;
   // If the whole worst case is held, the hold need not grow, and its input does not show how much of the context is
   // left.
-  const whole = answer.dear === true && !partial;
+  const whole = answer.worstCase === true && !partial;
   const { inputTokens } = whole ? offered : worst;
   const { model, outputLimit } = terms;
   const room = openEnded
@@ -346,13 +348,13 @@ export function openLimit({ model, inputTokens, inputEstimate, outputLimit }: Op
  * What all free funds of the payer can pay for: an upstream that is asked for more may think beyond it unseen. Other
  * requests may release funds, or use them first; the hold is extended as far as there are funds when it is needed.
  */
-function fundedLimit(terms: Terms, worst: WorstCase, { unmetered, hold, free }: Admitted): number {
+function fundedLimit(terms: Terms, worst: CostBound, { unmetered, hold, free }: Admitted): number {
   if (unmetered || free === undefined) return Number.MAX_SAFE_INTEGER;
   return Math.max(terms.outputLimit, affordableLimit(terms, worst, nanoUsd(hold + free)));
 }
 
 /** How far a hold may grow; undefined if it covers all possible output from the beginning. */
-function growthOf(terms: Terms, worst: WorstCase, outputTokensMax: number): Growth | undefined {
+function growthOf(terms: Terms, worst: CostBound, outputTokensMax: number): Growth | undefined {
   const { outputLimit: stepTokens } = terms;
   const holdFor = (outputTokens: number) => holdOf(terms, worst, Math.min(outputTokens, outputTokensMax));
   return holdFor(stepTokens) < holdFor(outputTokensMax) ? { stepTokens, outputTokensMax, holdFor } : undefined;

@@ -115,13 +115,13 @@ export class RequestRecord {
     this.#labelled = undefined;
   }
 
-  admitted({ group: { name: group }, accountId, keyId, hold, clamped, heldDear }: Permit): void {
+  admitted({ group: { name: group }, accountId, keyId, hold, clamped, heldWorstCase }: Permit): void {
     this.#group = group;
     this.#accountId = accountId;
     this.#keyId = keyId;
     this.#labelled = undefined;
     if (clamped !== undefined) this.#parts.metrics.unusualHolds.inc({ group, kind: "clamped" });
-    if (heldDear) this.#parts.metrics.unusualHolds.inc({ group, kind: "dearest" });
+    if (heldWorstCase) this.#parts.metrics.unusualHolds.inc({ group, kind: "dearest" });
     this.#phase("admit", this.#bodyAtMs);
     this.#trace?.part("admit", this.#bodyAtMs, this.#parts.clock.monotonicMs(), { "tollgate.group": group });
     this.held(hold);

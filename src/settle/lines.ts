@@ -61,10 +61,15 @@ export function askOf(terms: ChargeTerms, { tries, bill, others, owed, isClients
     const unpaid = absorbed(terms, voided, bill, tries, beside);
     return withLines(isClients ? { ...unpaid, tokensUsed } : unpaid, lines);
   }
-  const { heldDear } = terms;
+  const { heldWorstCase } = terms;
   const { amount, over, allowance } = owed;
   const paid = allowance === undefined ? undefined : ALLOWANCE_USED;
-  const memo = memoOf(terms, bill, { prices: owed.snapshot, heldDear, paid, attempts: notesOf(terms, tries, bill) });
+  const memo = memoOf(terms, bill, {
+    prices: owed.snapshot,
+    heldWorstCase,
+    paid,
+    attempts: notesOf(terms, tries, bill),
+  });
   const costs = eachOnce([upstreamCost(bill, true), ...beside]);
   const { upstream } = bill.route;
   const tokens = tokenSumsOf(bill.metered.usage);
@@ -94,7 +99,7 @@ function absorbed(
     absorbedCause: bill.ended,
     upstream: bill.route.upstream,
     costs: eachOnce([upstreamCost(bill, false), ...beside]),
-    memo: memoOf(terms, bill, { heldDear: terms.heldDear, attempts: notesOf(terms, tries) }),
+    memo: memoOf(terms, bill, { heldWorstCase: terms.heldWorstCase, attempts: notesOf(terms, tries) }),
   };
 }
 

@@ -38,7 +38,7 @@ interface MemoFacts {
   /** The prices behind the line's amount, if they differ from the cost prices. */
   readonly prices?: PriceSnapshot;
   /** Whether the hold was for the worst case, because the account's charges have repeatedly exceeded its holds and funds. */
-  readonly heldDear?: boolean | undefined;
+  readonly heldWorstCase?: boolean | undefined;
   /** Why the client pays although nothing was delivered. */
   readonly paid?: string | undefined;
   /** All attempts of the request. Only one of its lines has them. */
@@ -63,7 +63,7 @@ const SURPRISE = pieceOf(',"surprise":');
 const ENDED = pieceOf(',"ended":');
 const PAID = pieceOf(',"paid":');
 const HOLD = pieceOf(',"hold":"');
-const HELD_DEAR = pieceOf(',"held":"dearest"');
+const HELD_WORST_CASE = pieceOf(',"held":"dearest"');
 const COST = pieceOf(',"cost":"');
 const ANSWERED_BY = pieceOf(',"answered_by":');
 const END = pieceOf("}");
@@ -75,7 +75,7 @@ const END = pieceOf("}");
 export function memoOf(
   { hold, catalogVersion }: Pick<ChargeTerms, "hold" | "catalogVersion">,
   bill: Bill,
-  { prices: snapshot = bill.snapshot, heldDear, paid, attempts }: MemoFacts = {},
+  { prices: snapshot = bill.snapshot, heldWorstCase, paid, attempts }: MemoFacts = {},
 ): string {
   const { route, surprises, unpaidCalls, callsBeyondHold, ended, tier, answeredBy } = bill;
   const { usage, counted } = bill.metered;
@@ -99,7 +99,7 @@ export function memoOf(
   memo.member(ENDED, word(ended));
   if (paid !== undefined) memo.member(PAID, word(paid));
   memo.amount(HOLD, hold);
-  if (heldDear) memo.add(HELD_DEAR);
+  if (heldWorstCase) memo.add(HELD_WORST_CASE);
   memo.add(placeOf(route, catalogVersion));
   memo.amount(COST, bill.cost);
   if (answeredBy !== undefined) memo.member(ANSWERED_BY, pieceOf(quote(answeredBy)));

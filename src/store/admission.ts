@@ -13,15 +13,15 @@ import type { BudgetSpan } from "./limits/limits.ts";
 export interface GroupTerms {
   readonly group: string;
   readonly kind: GroupKind;
-  /** The worst-case cost of the request as asked. */
+  /** Maximum cost of the request as asked, with the usual estimate of its input. */
   readonly holdFull: NanoUsd;
-  /** The worst-case cost of the smallest useful form of the request; at most holdFull. */
+  /** The same for the smallest useful form of the request; at most holdFull. */
   readonly holdMin: NanoUsd;
   /**
-   * Used instead of the two above for an account whose charges repeatedly exceeded its holds and its funds or budgets;
-   * at least as large.
+   * The same two amounts without estimates, at least as large. Used for an account whose charges repeatedly exceeded its
+   * holds and its funds or budgets.
    */
-  readonly dear?: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd } | undefined;
+  readonly worstCase?: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd } | undefined;
   /** Requests per minute, or undefined for no such limit. */
   readonly requestsPerMinute: number | undefined;
   /** Tokens per minute, or undefined. */
@@ -86,8 +86,8 @@ export interface Admitted {
   readonly group: string;
   /** The amount held, between holdMin and holdFull of the group; 0 on an entitlement without quota. */
   readonly hold: NanoUsd;
-  /** True when the account gets worst-case holds, and `hold` is from the group's `dear`. */
-  readonly dear?: true;
+  /** True when the account gets worst-case holds; `hold` then comes from the group's `worstCase`. */
+  readonly worstCase?: true;
   /**
    * What the payer had free besides the hold. Undefined when nothing is held, or when an earlier version admitted the
    * request.

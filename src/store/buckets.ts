@@ -74,7 +74,7 @@ export function takeAllowed(
  * This many overruns (unpaid charges above their holds) are too many. No more are counted, so an account is clear a
  * week after its last one.
  */
-const OVERRUNS_DEAR = 3;
+const OVERRUNS_MAX = 3;
 /** One overrun is forgotten after each such time, one after the other. */
 const OVERRUN_MS = 7 * 86_400_000;
 
@@ -86,12 +86,12 @@ export function isOverrun(beyond: number, hold: number): boolean {
 /** Counts an overrun. The debt is in milliseconds, which drain by themselves. */
 export function addOverrun(bucket: Bucket | undefined, nowMs: number): Bucket {
   const { debt, atMs } = drain(bucket, 1, nowMs);
-  return { debt: Math.min(OVERRUNS_DEAR * OVERRUN_MS, debt + OVERRUN_MS), atMs };
+  return { debt: Math.min(OVERRUNS_MAX * OVERRUN_MS, debt + OVERRUN_MS), atMs };
 }
 
 /** Whether the account still has so many overruns that it gets worst-case holds. */
-export function isHeldDear(bucket: Bucket | undefined, nowMs: number): boolean {
-  return drain(bucket, 1, nowMs).debt > (OVERRUNS_DEAR - 1) * OVERRUN_MS;
+export function needsWorstCaseHold(bucket: Bucket | undefined, nowMs: number): boolean {
+  return drain(bucket, 1, nowMs).debt > (OVERRUNS_MAX - 1) * OVERRUN_MS;
 }
 
 export function bucketState(drained: Bucket, limit: number, nowMs: number): BucketState {

@@ -34,7 +34,7 @@ export interface ChargeTerms {
    * Whether the account got a worst-case hold because its charges repeatedly exceeded its holds and funds; the ledger
    * line says so.
    */
-  readonly heldDear?: boolean;
+  readonly heldWorstCase?: boolean;
   /**
    * The most output tokens that the upstream may write for each choice: the limit that it is sent, plus thinking that
    * comes on top.

@@ -153,9 +153,9 @@ function checkTerms(terms: GroupTerms): void {
   checkName(terms.group, "a group");
   demand(isAmount(terms.holdFull) && isAmount(terms.holdMin), "holds are amounts");
   demand(terms.holdMin <= terms.holdFull, "holdMin is at most holdFull");
-  const { dear } = terms;
-  demand(!dear || (isAmount(dear.holdFull) && isAmount(dear.holdMin)), "worst-case holds are amounts");
-  demand(!dear || dear.holdMin <= dear.holdFull, "a worst-case holdMin is at most its holdFull");
+  const { worstCase } = terms;
+  demand(!worstCase || (isAmount(worstCase.holdFull) && isAmount(worstCase.holdMin)), "worst-case holds are amounts");
+  demand(!worstCase || worstCase.holdMin <= worstCase.holdFull, "a worst-case holdMin is at most its holdFull");
   for (const limit of [terms.requestsPerMinute, terms.tokensPerMinute]) {
     demand(limit === undefined || (limit >= 1 && isCount(limit, TOKEN_COUNT_MAX)), "a limit is a whole number above 0");
   }

@@ -14,7 +14,7 @@ import type {
   KeyRefusalCause,
   LimitStates,
 } from "./admission.ts";
-import { type Bucket, bucketState, drain, isHeldDear, type LimitUsage, take, waitMs } from "./buckets.ts";
+import { type Bucket, bucketState, drain, type LimitUsage, needsWorstCaseHold, take, waitMs } from "./buckets.ts";
 import {
   type BudgetCounts,
   type BudgetName,
@@ -63,7 +63,7 @@ export interface AccountStanding {
 export interface Granted extends Pick<Admitted, "entitlement" | "unmetered" | "hold" | "free" | "limits" | "counted"> {
   readonly outcome: "granted";
   readonly scope: string;
-  readonly dear: boolean;
+  readonly worstCase: boolean;
   /** Budgets that the request holds of, each moved on to the current period. */
   readonly budgets: readonly OpenBudget[];
 }
@@ -100,14 +100,14 @@ export function decide(
   const barred = barredBy(ask.plans, offered, standing);
   if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", standing);
   if (!keyAllows(key, ask.model)) return refusedBy("model_not_allowed", standing);
-  const dear = isHeldDear(overrun, nowMs) ? offered.dear : undefined;
-  const terms = dear ? { ...offered, ...dear } : offered;
+  const worstCase = needsWorstCaseHold(overrun, nowMs) ? offered.worstCase : undefined;
+  const terms = worstCase ? { ...offered, ...worstCase } : offered;
   const payer = payerOf(ask.plans, terms, standing);
   if (typeof payer === "string") return refusedBy(payer, standing);
   const budgets = payer.unmetered ? [] : openBudgets(standing);
   const short = budgets.find((budget) => restOf(budget) < terms.holdMin);
   if (short) return refusedForBudget(short, standing);
-  return withinLimits(ask, terms, fundsOf(payer, budgets, terms, dear !== undefined), standing);
+  return withinLimits(ask, terms, fundsOf(payer, budgets, terms, worstCase !== undefined), standing);
 }
 
 const NO_SETS: readonly LimitSet[] = [];
@@ -207,13 +207,13 @@ function fundsOf(
   { entitlement, unmetered, rest }: Payer,
   budgets: readonly OpenBudget[],
   { holdFull }: GroupTerms,
-  dear: boolean,
+  worstCase: boolean,
 ): Funds {
-  if (unmetered) return { entitlement, unmetered, hold: ZERO, free: undefined, dear, budgets };
+  if (unmetered) return { entitlement, unmetered, hold: ZERO, free: undefined, worstCase, budgets };
   let available = rest;
   for (const budget of budgets) available = leastNano(available, restOf(budget));
   const hold = leastNano(available, holdFull);
-  return { entitlement, unmetered, hold, free: nanoUsd(available - hold), dear, budgets };
+  return { entitlement, unmetered, hold, free: nanoUsd(available - hold), worstCase, budgets };
 }
 
 /** The current budgets of the key and of its account: the key's first, the shortest span first. */
@@ -251,7 +251,7 @@ function refusedForBudget(
   return { answer: { ...answer, ...which, ...(resetsAtMs !== undefined && { resetsAtMs }) }, buckets };
 }
 
-type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free" | "dear" | "budgets">;
+type Funds = Pick<Granted, "entitlement" | "unmetered" | "hold" | "free" | "worstCase" | "budgets">;
 
 /** The rate limits of a group or of a key, with the current state of their buckets. */
 interface Rate {
@@ -338,8 +338,8 @@ function withinLimits(
 
 /** Written out member by member, because a copy of unknown shape takes about 0.3 us. */
 function granted(scope: string, funds: Funds, counted: string, limits: LimitStates): Granted {
-  const { entitlement, unmetered, hold, free, dear, budgets } = funds;
-  return { outcome: "granted", scope, entitlement, unmetered, hold, free, dear, budgets, counted, limits };
+  const { entitlement, unmetered, hold, free, worstCase, budgets } = funds;
+  return { outcome: "granted", scope, entitlement, unmetered, hold, free, worstCase, budgets, counted, limits };
 }
 
 function countedBy(own: Pick<LimitSet, "concurrency" | "tokensPerMinute">, budgets: readonly OpenBudget[]): string {

@@ -40,7 +40,7 @@ export function recordOf(answer: Admitted, expiresAtMs: number, scope: string): 
     `${answer.storeTimeMs}`,
     ...bucketTexts(answer.limits.requests),
     ...bucketTexts(answer.limits.tokens),
-    answer.dear ? "1" : "",
+    answer.worstCase ? "1" : "",
     `${answer.free ?? ""}`,
     answer.counted,
   ];
@@ -67,7 +67,7 @@ export function admittedOf(tag: AccountTag, record: HoldRecord): Admitted {
     keyId: field(record, 4),
     group: field(record, 5),
     hold: nanoUsd(holdAmount(record)),
-    ...(field(record, 14) === "1" ? { dear: true as const } : {}),
+    ...(field(record, 14) === "1" ? { worstCase: true as const } : {}),
     ...(field(record, 15) === "" ? {} : { free: nanoUsd(BigInt(field(record, 15))) }),
     entitlement: holdEntitlement(record),
     unmetered: field(record, 6) === "1",

@@ -113,19 +113,19 @@ export interface Ceiling {
 export function ceilingOf(price: Price, multiplier: Multiplier, inputTokens: number, tier?: string): Ceiling {
   const base = tierOf(price, tier);
   let { output } = base;
-  let input = dearestInput(base);
+  let input = highestInputPrice(base);
   // The estimate bounds the input from above, so any step at or below it may apply; a step may raise or lower the
   // prices.
   for (const { tokens, prices } of base.aboveTokens ?? NO_STEPS) {
     if (inputTokens <= tokens) continue;
-    const dearest = dearestInput(prices);
-    if (dearest > input) input = dearest;
+    const highest = highestInputPrice(prices);
+    if (highest > input) input = highest;
     if (prices.output > output) output = prices.output;
   }
   return { input: BigInt(inputTokens) * input * multiplier, perOutput: output * multiplier };
 }
 
-function dearestInput({ input, cachedInput, cacheWrite, cacheWrite1h }: UnitPrices): bigint {
+function highestInputPrice({ input, cachedInput, cacheWrite, cacheWrite1h }: UnitPrices): bigint {
   let most = input;
   if (cachedInput > most) most = cachedInput;
   if (cacheWrite > most) most = cacheWrite;

@@ -181,14 +181,14 @@ export function foresee(
   };
   const { answer } = decide({ ...ask, address: undefined, again: false }, standing);
   if (answer.outcome === "refused") return answer;
-  const { scope: _scope, budgets: _budgets, dear, free, ...granted } = answer;
+  const { scope: _scope, budgets: _budgets, worstCase, free, ...granted } = answer;
   return {
     ...granted,
     outcome: "admitted",
     accountId: account.id,
     keyId: key.id,
     group: key.group,
-    ...(dear ? { dear } : {}),
+    ...(worstCase ? { worstCase } : {}),
     ...(free === undefined ? {} : { free }),
     storeTimeMs: nowMs,
   };

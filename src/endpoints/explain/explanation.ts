@@ -182,13 +182,13 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
     if (!permit) return "";
     if (permit.unmetered) return `The card ${permit.entitlement} pays and has no quota: nothing is held.`;
     const payer = permit.entitlement ? `The card ${permit.entitlement}` : "The balance";
-    const whole = permit.hold === (permit.heldDear ? offered?.dear.holdFull : offered?.holdFull);
+    const whole = permit.hold === (permit.heldWorstCase ? offered?.worstCase.holdFull : offered?.holdFull);
     const lowered = permit.clamped ? `, with lowered limits (${permit.clamped})` : "";
     const all = permit.growth ? ", more as the stream goes on" : ", the whole worst case";
-    const dear = permit.heldDear
+    const worstCase = permit.heldWorstCase
       ? ", the highest possible because the account's recent charges exceeded its holds"
       : "";
-    return `${payer} pays: ${formatUsd(permit.hold)} USD held${whole ? all : ""}${dear}${lowered}.`;
+    return `${payer} pays: ${formatUsd(permit.hold)} USD held${whole ? all : ""}${worstCase}${lowered}.`;
   },
   limits({ seen: { limits }, permit, group }) {
     const { requests, tokens } = permit?.limits ?? {};

@@ -113,7 +113,7 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
 
 /** The same answer as `admittedOf` gives for the record. */
 function admittedNow({ tag }: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: number): Admitted {
-  const { hold, dear, free, entitlement, unmetered, limits, counted } = granted;
+  const { hold, worstCase, free, entitlement, unmetered, limits, counted } = granted;
   const { id, group } = key;
   const answer = {
     outcome: "admitted",
@@ -127,7 +127,7 @@ function admittedNow({ tag }: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: 
     limits,
     counted,
   } as const;
-  if (dear) return { ...answer, dear, ...(free !== undefined && { free }) };
+  if (worstCase) return { ...answer, worstCase, ...(free !== undefined && { free }) };
   return free === undefined ? answer : { ...answer, free };
 }
 

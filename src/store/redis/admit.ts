@@ -67,8 +67,8 @@ function termsText(terms: GroupTerms): string {
     `${terms.tokensPerMinute ?? ""}`,
     `${terms.concurrency}`,
     terms.perKey ? "1" : "0",
-    `${terms.dear?.holdFull ?? ""}`,
-    `${terms.dear?.holdMin ?? ""}`,
+    `${terms.worstCase?.holdFull ?? ""}`,
+    `${terms.worstCase?.holdMin ?? ""}`,
     terms.fallback ? "1" : "",
   ]);
 }

@@ -33,7 +33,7 @@ const USEFUL_TOKENS = 16;
 /** @param outputTokens that the worst-case hold covers, if it is not the full one. */
 function permit(
   facts: Partial<Envelope>,
-  { keepMs = 0, dear = false, outputTokens = NaN } = {},
+  { keepMs = 0, worstCase = false, outputTokens = NaN } = {},
   catalog: Catalog = CATALOG,
 ) {
   const quote = measure({ ...FACTS, ...facts }, MODEL, catalog);
@@ -49,11 +49,11 @@ function permit(
       free: nanoUsd(10n ** 12n),
     },
     hold: Number.isNaN(outputTokens)
-      ? dear
-        ? offered.dear.holdFull
+      ? worstCase
+        ? offered.worstCase.holdFull
         : offered.holdFull
-      : heldFor(offered.dear, outputTokens),
-    ...(dear ? { dear } : {}),
+      : heldFor(offered.worstCase, outputTokens),
+    ...(worstCase ? { worstCase } : {}),
   };
   const request = {
     ...{
@@ -76,7 +76,7 @@ function heldFor({ holdMin, holdFull }: { readonly holdMin: bigint; readonly hol
 test("a worst-case hold that is not full grows at worst-case prices", () => {
   const { defaultOutputTokens } = MODEL;
   const facts = { stream: true, limit: undefined, textBytes: 3_000 };
-  const { growth, hold } = permit(facts, { dear: true, outputTokens: defaultOutputTokens });
+  const { growth, hold } = permit(facts, { worstCase: true, outputTokens: defaultOutputTokens });
   assert.equal(growth?.stepTokens, defaultOutputTokens);
   assert.equal(growth.holdFor(defaultOutputTokens), hold);
   assert.ok(growth.holdFor(2 * defaultOutputTokens) > hold);
@@ -105,5 +105,5 @@ test("thinking that is held in addition to the limit may be written in addition 
 test("with a full worst-case hold, a stream without a limit may still use all the context that its likely input leaves", () => {
   // One token per byte would leave 100 tokens of the context; at the operator's figure there is room for all.
   const facts = { stream: true, limit: undefined, textBytes: MODEL.contextTokens - 100 };
-  assert.equal(permit(facts, { dear: true }).outputLimit, MODEL.maxOutputTokens);
+  assert.equal(permit(facts, { worstCase: true }).outputLimit, MODEL.maxOutputTokens);
 });

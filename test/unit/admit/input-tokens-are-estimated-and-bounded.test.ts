@@ -1,7 +1,7 @@
 /** How many tokens an input may have (src/admit/input.ts): held, likely, and in the worst case. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { dearestInput, inputOf } from "../../../src/admit/input.ts";
+import { inputOf, worstCaseInput } from "../../../src/admit/input.ts";
 import { affordableLimit, measure } from "../../../src/admit/terms.ts";
 import type { Catalog } from "../../../src/values/catalog.ts";
 import type { Envelope } from "../../../src/values/members/envelope.ts";
@@ -49,10 +49,10 @@ test("an image of unknown size is held at the operator's maximum, and a file at 
 
 test("content that the server reads in addition to the body fills the context in the hold, and adds nothing to the likely figure", () => {
   assert.deepEqual(input({ textBytes: 1_200, readsStored: true }), [CONTEXT, 300]);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0, 0), CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 0), 1_207);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 3), 4 * CONTEXT, "read again after each call");
-  assert.equal(dearestInput({ ...FACTS, textBytes: 1_200, compacts: true }, SEEING, 7, 3), 5 * CONTEXT);
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0, 0), CONTEXT);
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 0), 1_207);
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 3), 4 * CONTEXT, "read again after each call");
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200, compacts: true }, SEEING, 7, 3), 5 * CONTEXT);
 });
 
 test("a conversation that is compacted on the way is read twice, each time within the context", () => {
@@ -77,11 +77,14 @@ test("an input that is probably larger than the context is held at its full size
     "blanks and escapes are no tokens",
   );
   assert.equal(held({ textBytes: 40 * CONTEXT, textTokens: 0.5 * CONTEXT }), CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }, SEEING, 0, 0), 3 * CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT }, SEEING, 0, 0), 10 * CONTEXT);
+  assert.equal(
+    worstCaseInput({ ...FACTS, textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }, SEEING, 0, 0),
+    3 * CONTEXT,
+  );
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 40 * CONTEXT }, SEEING, 0, 0), 10 * CONTEXT);
   const media = [{ kind: "file", tokens: undefined }] as const;
-  assert.equal(dearestInput({ ...FACTS, textBytes: 40 * CONTEXT, media }, SEEING, 0, 0), 10 * CONTEXT);
-  assert.equal(dearestInput({ ...FACTS, textBytes: 4, media }, SEEING, 0, 0), CONTEXT);
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 40 * CONTEXT, media }, SEEING, 0, 0), 10 * CONTEXT);
+  assert.equal(worstCaseInput({ ...FACTS, textBytes: 4, media }, SEEING, 0, 0), CONTEXT);
 });
 
 test("a prediction is held as input and as output, because its rejected tokens are billed as output", () => {

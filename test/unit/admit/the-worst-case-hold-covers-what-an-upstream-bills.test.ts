@@ -66,12 +66,12 @@ const held = (input: number, output: number) => BigInt(input) * INPUT + BigInt(o
 test("the worst case is one token per byte and the model's maximum output; the smallest hold is a useful answer to the same input", () => {
   const { paying, double } = measured({});
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 100), held(1_000, 16)]);
-  const { ceilings: _, toolsHold: __, ...dear } = paying.dear;
-  assert.deepEqual(dear, {
+  const { ceilings: _, toolsHold: __, ...worstCase } = paying.worstCase;
+  assert.deepEqual(worstCase, {
     ...{ holdFull: held(3_000, MODEL.maxOutputTokens), holdMin: held(3_000, 16), inputTokens: 3_000 },
   });
   assert.deepEqual(
-    [double.dear.holdFull, double.dear.holdMin],
+    [double.worstCase.holdFull, double.worstCase.holdMin],
     [2n * held(3_000, MODEL.maxOutputTokens), 2n * held(3_000, 16)],
   );
 });
@@ -79,7 +79,7 @@ test("the worst case is one token per byte and the model's maximum output; the s
 test("with a limit below a useful answer, the full and the smallest hold cover that limit", () => {
   const { paying } = measured({ limit: { field: "max_tokens", value: 8 } });
   assert.deepEqual(
-    [paying.holdFull, paying.holdMin, paying.dear.holdMin],
+    [paying.holdFull, paying.holdMin, paying.worstCase.holdMin],
     [held(1_000, 8), held(1_000, 8), held(3_000, 8)],
   );
 });
@@ -88,7 +88,7 @@ test("every choice is held, in the worst case as well", () => {
   const { paying } = measured({ choices: 4 });
   assert.deepEqual([paying.holdFull, paying.holdMin], [held(1_000, 400), held(1_000, 64)]);
   assert.deepEqual(
-    [paying.dear.holdFull, paying.dear.holdMin],
+    [paying.worstCase.holdFull, paying.worstCase.holdMin],
     [held(3_000, 4 * MODEL.maxOutputTokens), held(3_000, 64)],
   );
 });
@@ -113,14 +113,14 @@ test("a thinking budget above the limit is held in addition to it, and does not 
 test("input that an upstream may read twice is held twice, in the worst case as well", () => {
   const { paying } = measured({ compacts: true });
   assert.deepEqual([paying.inputTokens, paying.holdFull], [2_000, held(2_000, 100)]);
-  assert.deepEqual([paying.dear.inputTokens, paying.dear.holdMin], [6_000, held(6_000, 16)]);
+  assert.deepEqual([paying.worstCase.inputTokens, paying.worstCase.holdMin], [6_000, held(6_000, 16)]);
 });
 
 test("in the worst case, input that is not text fills the context, whatever the operator's figure for it", () => {
   for (const compacts of [false, true]) {
     const { paying } = measured({ media: [{ kind: "file", tokens: 10 }], compacts });
     const input = MODEL.contextTokens * (compacts ? 2 : 1);
-    assert.deepEqual([paying.dear.inputTokens, paying.dear.holdMin], [input, held(input, 16)]);
+    assert.deepEqual([paying.worstCase.inputTokens, paying.worstCase.holdMin], [input, held(input, 16)]);
   }
 });
 
@@ -130,10 +130,10 @@ test("hosted tools and extras are held in addition to the tokens, and their part
   assert.equal(paying.holdFull, held(1_000, 100) + beside);
   // In the worst case: the maximum number of charged calls, and the context read again after each.
   const { max } = PRICED.toolCalls;
-  assert.equal(paying.dear.inputTokens, (1 + max) * MODEL.contextTokens);
-  assert.equal(paying.dear.holdMin, held((1 + max) * MODEL.contextTokens, 16) + BigInt(max) * 7_000n + 11n);
+  assert.equal(paying.worstCase.inputTokens, (1 + max) * MODEL.contextTokens);
+  assert.equal(paying.worstCase.holdMin, held((1 + max) * MODEL.contextTokens, 16) + BigInt(max) * 7_000n + 11n);
   assert.equal(
-    measured({ options: ["zoom"] }).paying.dear.holdMin,
+    measured({ options: ["zoom"] }).paying.worstCase.holdMin,
     held(3_000, 16) + 11n,
     "what is no tool calls nothing",
   );

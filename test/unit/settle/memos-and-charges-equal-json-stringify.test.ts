@@ -76,7 +76,7 @@ function memoOfMembers(
       ended: bill.ended,
       paid: facts.paid,
       hold: String(hold),
-      held: facts.heldDear ? "dearest" : undefined,
+      held: facts.heldWorstCase ? "dearest" : undefined,
       catalog,
     },
     ...{ upstream: bill.route.upstream, upstream_model: bill.route.upstreamModel, cost: String(bill.cost) },
@@ -143,7 +143,7 @@ function noteOf(): AttemptNote {
 function factsOf() {
   const prices = below(2) === 0 ? {} : { prices: snapshotOf() };
   const attempts = maybe(() => several(3, noteOf));
-  return { ...prices, heldDear: maybe(() => below(2) === 0), paid: maybe(name), attempts };
+  return { ...prices, heldWorstCase: maybe(() => below(2) === 0), paid: maybe(name), attempts };
 }
 
 function askOf(memo: string): SettleAsk {

@@ -116,7 +116,7 @@ test("a client that disconnects on a card without a quota has used its tokens, w
 });
 
 test("a hold at the highest possible cost is noted on the line, whoever pays", () => {
-  const held = (ending: Ending) => JSON.parse(settlementOf({ ...TERMS, heldDear: true }, ending).ask.memo).held;
+  const held = (ending: Ending) => JSON.parse(settlementOf({ ...TERMS, heldWorstCase: true }, ending).ask.memo).held;
   assert.deepEqual([held(ANSWERED), held({ ...ANSWERED, delivered: false })], ["dearest", "dearest"]);
 });
 

@@ -244,14 +244,14 @@ export function settlementTests(ask: Ask): void {
   test("an account whose charges repeatedly exceed its funds is held at the highest possible cost (promise 1)", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Sdear", { funds: 0n });
-    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
+    const groups = [terms({ worstCase: { holdFull: nanoUsd(400n), holdMin: nanoUsd(300n) } })];
     const heldFor = async (rid: number, funds: bigint, amount: bigint) => {
       await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });
       const permit = admitted(await store.admit(request));
       assert.deepEqual(await store.admit(request), permit, "the same request again gets the same answer");
       await store.settle(settleAsk(request, permit, { amount }));
-      return [permit.hold, permit.dear === true];
+      return [permit.hold, permit.worstCase === true];
     };
     // 12 above a hold of 100 are ignored.
     assert.deepEqual(await heldFor(1, 100n, 112n), [100n, false]);
@@ -268,7 +268,7 @@ export function settlementTests(ask: Ask): void {
     assert.equal(causeOf(await store.admit(poor)), "insufficient_balance");
     // A request without a higher hold is held as usual.
     const older = admitted(await store.admit(admitAsk({ tag, requestId: ridOf(11) })));
-    assert.deepEqual([older.hold, older.dear], [100n, undefined]);
+    assert.deepEqual([older.hold, older.worstCase], [100n, undefined]);
     assertIdentities(await stateOf(store, tag));
   });
 
@@ -421,7 +421,7 @@ export function settlementTimeTests(ask: Ask): void {
   test("an account is held as usual again a week after its charges last exceeded their holds", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Sweek", { funds: 0n });
-    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
+    const groups = [terms({ worstCase: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
     const held = async (rid: number, amount: bigint, funds = 400n) => {
       await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });
@@ -442,7 +442,7 @@ export function settlementTimeTests(ask: Ask): void {
   test("an account is held as usual again a week after its last charge above its hold, however many there were", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Stwelveweek", { funds: 0n });
-    const groups = [terms({ dear: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
+    const groups = [terms({ worstCase: { holdFull: nanoUsd(400n), holdMin: nanoUsd(10n) } })];
     const held = async (rid: number, amount: bigint, funds = 400n) => {
       await bringTo(store, tag, rid, funds);
       const request = admitAsk({ tag, requestId: ridOf(rid), groups });

@@ -26,7 +26,7 @@ const termsOf = fc
   .record({
     group,
     holdFull: amount,
-    dear: fc.option(fc.bigInt(0n, 300n), { nil: undefined }),
+    worstCase: fc.option(fc.bigInt(0n, 300n), { nil: undefined }),
     part: fc.integer({ min: 0, max: 4 }),
     requestsPerMinute: limit,
     tokensPerMinute: limit,
@@ -34,12 +34,14 @@ const termsOf = fc
     perKey: fc.boolean(),
     fallback: fc.boolean(),
   })
-  .map(({ part, dear: more, ...rest }): GroupTerms => {
+  .map(({ part, worstCase: more, ...rest }): GroupTerms => {
     const kind = rest.group === "cards" || rest.group === "more" ? "time_card" : "pay_per_use";
     const holdMin = (rest.holdFull * BigInt(part)) / 4n;
     const small = more !== undefined && rest.holdFull <= 200n;
-    const dear = small ? { holdFull: nanoUsd(rest.holdFull + more), holdMin: nanoUsd(holdMin + more / 2n) } : undefined;
-    return terms({ ...rest, kind, holdMin, dear });
+    const worstCase = small
+      ? { holdFull: nanoUsd(rest.holdFull + more), holdMin: nanoUsd(holdMin + more / 2n) }
+      : undefined;
+    return terms({ ...rest, kind, holdMin, worstCase });
   });
 
 /** One of two idempotency keys with one of two bodies; half of the requests have none. */

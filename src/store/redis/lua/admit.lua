@@ -60,14 +60,14 @@ end
 
 -- The terms of the key's group for this request.
 local terms
-local dear = over and is_held_dear(over, now)
+local worst_case = over and needs_worst_case_hold(over, now)
 for _, g in ipairs(args[4]) do
   if g[1] == group and not terms then
     terms = { kind = g[2], full = amount(g[3]), least = amount(g[4]), rpm = tonumber(g[5]), tpm = tonumber(g[6]),
       concurrency = tonumber(g[7]), per_key = g[8] == '1' }
     terms.fallback = g[11] == '1'
-    dear = dear and g[9] ~= '' and g[9]
-    if dear then terms.full, terms.least = amount(g[9]), amount(g[10]) end
+    worst_case = worst_case and g[9] ~= '' and g[9]
+    if worst_case then terms.full, terms.least = amount(g[9]), amount(g[10]) end
     if not terms.full or not terms.least or not (terms.least <= terms.full) then return bad('hold') end
     if not terms.concurrency then return bad('concurrency') end
   end
@@ -222,7 +222,7 @@ if limits then
   counted = table.concat(words, ' ')
 end
 local record = cjson.encode({ text(hold), expires, scope, entitlement, key_id, group, unmetered, text(now),
-  r1, r2, r3, t1, t2, t3, dear and '1' or '', free and text(free) or '', counted })
+  r1, r2, r3, t1, t2, t3, worst_case and '1' or '', free and text(free) or '', counted })
 if hold > 0 and purse then
   for _, budget in ipairs(budgets) do budget.at = 2 end
   purse.move(fields, budgets, 0, hold)

@@ -48,6 +48,6 @@ local function add_overrun(stored, now)
   return text(math.min(3 * OVERRUN_MS, count.debt + OVERRUN_MS)) .. ':' .. text(count.at)
 end
 
-local function is_held_dear(stored, now)
+local function needs_worst_case_hold(stored, now)
   return drain(stored, 1, now).debt > 2 * OVERRUN_MS
 end

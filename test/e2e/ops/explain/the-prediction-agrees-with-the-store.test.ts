@@ -143,8 +143,8 @@ test("for an account whose charges exceeded its funds the prediction uses the hi
   await store.createAccount({ tag, name: "dear", plan: "pro" });
   await store.createKey(tag, { id, hash, group: "money" });
   const unlimited = { requestsPerMinute: undefined, tokensPerMinute: undefined, concurrency: 9, perKey: false };
-  const dear = { holdMin: nanoUsd(10n), holdFull: nanoUsd(400n) };
-  const groups = [{ ...termsOf("money", 10n, 90n, unlimited), dear }];
+  const worstCase = { holdMin: nanoUsd(10n), holdFull: nanoUsd(400n) };
+  const groups = [{ ...termsOf("money", 10n, 90n, unlimited), worstCase }];
   const admit = async (funds: bigint) => {
     const requestId = newRequestId(Date.now(), randomBytes);
     await store.credit(tag, { id: requestId, amount: nanoUsd(funds), kind: "topup", note: "" });
@@ -158,9 +158,9 @@ test("for an account whose charges exceeded its funds the prediction uses the hi
       ...{ ...asked, address: "", requestId, tag, keyHash: hash, holdTtlMs: 600_000, again: false },
     });
     assert.deepEqual({ ...foreseen, storeTimeMs: 0 }, { ...permit, storeTimeMs: 0 });
-    const { hold, dear: isDear } = admitted(permit);
+    const { hold, worstCase } = admitted(permit);
     await store.settle(settleAsk({ requestId, tag, groups }, admitted(permit), { amount: 200n }));
-    return [hold, isDear];
+    return [hold, worstCase];
   };
   for (let i = 0; i < 3; i++) assert.deepEqual(await admit(100n), [100n, undefined]);
   assert.deepEqual(await admit(500n), [400n, true]);

@@ -135,7 +135,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 
   test(`${protocol}: real streams with events changed, duplicated, lost and moved give an ordered reply or a fault`, () => {
-    const payloads = streamBytes(protocol, BEHAVIOUR)
+    const payloads = streamBytes(protocol, BEHAVIOR)
       .toString()
       .split("\n")
       .flatMap((line) => (line.startsWith("data: ") ? [line.slice(6)] : []));
@@ -164,7 +164,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 
   test(`${protocol}: real streams with changed bytes give an ordered reply or a fault`, () => {
-    const bytes = streamBytes(protocol, BEHAVIOUR);
+    const bytes = streamBytes(protocol, BEHAVIOR);
     const change = fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 0, max: 255 }));
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 5 }), (changes) => {
@@ -177,7 +177,7 @@ for (const protocol of PROTOCOL_NAMES) {
   });
 
   test(`${protocol}: whole replies with a random value anywhere give a reply or a fault`, () => {
-    const body = wholeBody(protocol, BEHAVIOUR);
+    const body = wholeBody(protocol, BEHAVIOR);
     fc.assert(
       fc.property(steps, junk(protocol), (path, value) => {
         const changed = mutate(body, path, value);
