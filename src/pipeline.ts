@@ -15,7 +15,7 @@ import { KeyUses } from "./request/key-uses.ts";
 import { createRecorder } from "./request/record.ts";
 import type { PipelineParts } from "./request/run.ts";
 import { createSealing } from "./request/sealing.ts";
-import { LeftStreams } from "./settle/left-streams.ts";
+import { DisconnectedStreams } from "./settle/disconnected-streams.ts";
 import { abandoned } from "./settle/lines.ts";
 import { Observed } from "./settle/observed.ts";
 import { inTime } from "./store/middleware/breakers.ts";
@@ -65,12 +65,12 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
   setMaxListeners(0, cut); // One per running stream, removed at its end.
   const overload = createOverload({ settings, journalFill: () => journal.health().fillRatio, clock, metrics });
   opened.push(() => overload.stop());
-  const left = new LeftStreams();
+  const disconnected = new DisconnectedStreams();
   return {
     settings,
     clock,
     store,
-    admit: admitParts(parts, left),
+    admit: admitParts(parts, disconnected),
     failedKeys: new FailedKeys(clock),
     dispatcher,
     journal,
@@ -81,20 +81,20 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
     cohort: new Cohort(clock),
     keyUses: new KeyUses({ clock, log, store, bucketOf: addressBucket }),
     observed: new Observed(parts.chance),
-    left,
+    disconnected,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings().catalog }),
   };
 }
 
 /** The parts that decide whether a request may run, and what it waits for. */
-function admitParts({ settings, books, clock }: OpenPipelineParts, left: LeftStreams): AdmitParts {
+function admitParts({ settings, books, clock }: OpenPipelineParts, disconnected: DisconnectedStreams): AdmitParts {
   const { charging, notices } = books;
   const { settler } = charging;
   return {
     store: charging.store,
     catalog: () => settings().catalog,
     unsettled(tag) {
-      left.end(tag);
+      disconnected.end(tag);
       const settled = settler.unsettled(tag);
       return settled && inTime(clock, UNSETTLED_WAIT_MS, settled);
     },

@@ -75,7 +75,7 @@ export interface CliIo {
   readonly simulate?: (port: number) => Promise<void>;
   /** The JSON Schema of the configuration. */
   readonly schema?: () => Promise<string>;
-  /** Waits between two tries; default: a timer. */
+  /** Waits between two attempts; default: a timer. */
   readonly wait?: (ms: number) => Promise<void>;
   /**
    * Runs `clear` if the command is interrupted (Ctrl-C), before the process ends. The returned function cancels that.

@@ -269,8 +269,8 @@ async function showAttempts(admin: AdminClient, { account, after, limit }: Ledge
 /** One row per attempt. One of a request's lines has its attempts, in order. */
 function attemptRows(lines: readonly JsonObject[]): JsonObject[] {
   return lines.flatMap(({ seq, at, reference, attempts }) => {
-    const tries = Array.isArray(attempts) ? (attempts as readonly JsonObject[]) : [];
-    return tries.map((one, index) => ({ seq, at, reference, attempt: index + 1, ...one }));
+    const listed = Array.isArray(attempts) ? (attempts as readonly JsonObject[]) : [];
+    return listed.map((one, index) => ({ seq, at, reference, attempt: index + 1, ...one }));
   });
 }
 

@@ -3,7 +3,7 @@
  * compiler and the documentation use these.
  */
 
-import { TOOL_CALLS_BELIEVED_MAX } from "../values/tokens/tool-calls.ts";
+import { TOOL_CALLS_PLAUSIBLE_MAX } from "../values/tokens/tool-calls.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -139,7 +139,7 @@ export const LIMITS = {
   stepsPerPriceMax: 8,
   toolsPerPriceMax: 32,
   /** Largest number of calls of one tool that is accepted for one request: src/values/tokens/tool-calls.ts. */
-  toolCallsMax: TOOL_CALLS_BELIEVED_MAX,
+  toolCallsMax: TOOL_CALLS_PLAUSIBLE_MAX,
   headersPerUpstreamMax: 32,
   passedMembersMax: 64,
   answersAsMax: 32,

@@ -6,7 +6,7 @@
 
 import { type JsonObject, objectOf } from "../values/json-object.ts";
 import { isToolName, TOOLS_MAX } from "../values/tokens/tool-calls.ts";
-import { addCounts, believableCount, NO_USAGE, type Usage } from "../values/tokens/usage.ts";
+import { addCounts, NO_USAGE, plausibleCount, type Usage } from "../values/tokens/usage.ts";
 
 /** The server's counts under neutral names; undefined: not given, or not plausible. */
 interface IncludedCounts {
@@ -96,11 +96,11 @@ function withMoreInput(usage: Usage, more: number): Usage {
 }
 
 /** The server's total. Undefined if one of its parts is given but not plausible: then the total is not either. */
-export function believableTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
+export function plausibleTotal(total: unknown, ...parts: readonly unknown[]): number | undefined {
   for (const part of parts) {
-    if (part !== undefined && part !== null && believableCount(part) === undefined) return undefined;
+    if (part !== undefined && part !== null && plausibleCount(part) === undefined) return undefined;
   }
-  return believableCount(total);
+  return plausibleCount(total);
 }
 
 /** The largest of several members for one count; servers that send two of them mean the same tokens. */
@@ -112,7 +112,7 @@ export function largestCount(...values: readonly unknown[]): number {
 export function namedCount(...values: readonly unknown[]): number | undefined {
   let largest: number | undefined;
   for (const value of values) {
-    const count = believableCount(value);
+    const count = plausibleCount(value);
     // At least 0, because JSON has a negative zero.
     if (count !== undefined) largest = Math.max(largest ?? 0, count);
   }
@@ -127,9 +127,9 @@ export function toolCounts(value: unknown, suffix: string): Record<string, numbe
   let found = 0;
   for (const [name, count] of Object.entries(counts)) {
     const tool = name.endsWith(suffix) ? name.slice(0, -suffix.length) : "";
-    const believed = believableCount(count);
-    if (!believed || !isToolName(tool)) continue;
-    calls[tool] = believed;
+    const plausible = plausibleCount(count);
+    if (!plausible || !isToolName(tool)) continue;
+    calls[tool] = plausible;
     found += 1;
     if (found === TOOLS_MAX) break;
   }

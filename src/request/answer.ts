@@ -6,7 +6,7 @@ import type { Answered } from "../dispatch/ask.ts";
 import { CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import { refusal } from "../values/errors.ts";
 import type { AttemptConversion } from "./conversion.ts";
-import { isKept } from "./leaving.ts";
+import { isKept } from "./disconnect.ts";
 import { render } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";

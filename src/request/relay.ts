@@ -8,9 +8,9 @@ import type { UpstreamBody } from "../dispatch/ask.ts";
 import { BRAKE, CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
+import { type DisconnectPlan, ReadAfterDisconnect } from "./disconnect.ts";
 import type { HoldExtension } from "./hold-extension.ts";
 import { IdleTimer } from "./idle-timer.ts";
-import { type Leaving, ReadOn } from "./leaving.ts";
 import type { SeenCounts } from "./silence.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
@@ -51,7 +51,7 @@ interface RelayedBill {
   /**
    * Called once, when the client disconnects. @returns how the upstream is read from then on; undefined: it is stopped.
    */
-  leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined;
+  disconnectPlan(counts: SeenCounts, delivered: boolean): DisconnectPlan | undefined;
   /** Makes the charge durable and sends it to the store. */
   settle(end: StreamEnd): Promise<void>;
 }
@@ -113,7 +113,7 @@ class StreamRelay {
   /** Set if the client can have caused a failure. */
   #askedFor = false;
   /** Set once the client has disconnected and the upstream is still read. */
-  #left: ReadOn | undefined;
+  #disconnected: ReadAfterDisconnect | undefined;
   readonly #watch: StreamWatch;
   #idleTimer: IdleTimer | undefined;
   #cancelDrain: (() => void) | undefined;
@@ -231,8 +231,8 @@ class StreamRelay {
     const frames = converter.push(chunk);
     const nowMs = clock.monotonicMs();
     const counts = this.#watch.saw(nowMs);
-    if (this.#left) {
-      if (this.#left.isOver(chunk.length, converter, counts)) this.#endGone();
+    if (this.#disconnected) {
+      if (this.#disconnected.isOver(chunk.length, converter, counts)) this.#endGone();
       else if (this.#delivered || this.#hasId) this.#parts.bill.checkpoint(counts);
       return;
     }
@@ -282,7 +282,7 @@ class StreamRelay {
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
     const frames = converter.end();
-    if (this.#left) {
+    if (this.#disconnected) {
       this.#endGone();
       return;
     }
@@ -352,7 +352,7 @@ class StreamRelay {
   readonly #onCut = (): void =>
     this.#guard(() => {
       this.#parts.body.abort();
-      if (this.#left) this.#endGone();
+      if (this.#disconnected) this.#endGone();
       else this.#end("draining", false, this.#parts.failure("draining"));
     });
 
@@ -365,14 +365,16 @@ class StreamRelay {
       return;
     }
     const counts = this.#watch.counts();
-    const leaving = this.#parts.bill.leaving(counts, this.#delivered || this.#hasId);
-    if (leaving?.covers(counts)) this.#keepReading(leaving, counts);
+    const plan = this.#parts.bill.disconnectPlan(counts, this.#delivered || this.#hasId);
+    if (plan?.covers(counts)) this.#keepReading(plan, counts);
     else this.#endGone();
   }
 
   /** Keeps reading the upstream without a client, because only the upstream knows the bill. */
-  #keepReading(leaving: Leaving, counts: SeenCounts): void {
-    this.#left = new ReadOn(leaving, counts, this.#parts.clock, () => this.#guard(() => this.#endGone()));
+  #keepReading(plan: DisconnectPlan, counts: SeenCounts): void {
+    this.#disconnected = new ReadAfterDisconnect(plan, counts, this.#parts.clock, () =>
+      this.#guard(() => this.#endGone()),
+    );
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#cancelMarker?.();
@@ -414,7 +416,7 @@ class StreamRelay {
     this.#cancelDrain?.();
     this.#cancelMarker?.();
     this.#watch.stop();
-    this.#left?.stop();
+    this.#disconnected?.stop();
     this.#parts.cut.removeEventListener("abort", this.#onCut);
   }
 

@@ -10,8 +10,8 @@ import type { OpenExchange } from "../convert/exchange.ts";
 import type { AttemptRecord } from "../dispatch/ask.ts";
 import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Overload } from "../overload/overload.ts";
+import type { DisconnectedStreams } from "../settle/disconnected-streams.ts";
 import type { Journal } from "../settle/journal.ts";
-import type { LeftStreams } from "../settle/left-streams.ts";
 import type { Observed } from "../settle/observed.ts";
 import type { Settler } from "../settle/settler.ts";
 import type { Store } from "../store/contract.ts";
@@ -41,7 +41,7 @@ export interface PipelineParts {
   /** What was learned from completed replies. */
   readonly observed: Observed;
   /** Streams that are still read after their client has disconnected. */
-  readonly left: LeftStreams;
+  readonly disconnected: DisconnectedStreams;
   /** Aborts when running streams must end now: the deadline of a drain. */
   readonly cut: AbortSignal;
 }

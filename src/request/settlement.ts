@@ -9,8 +9,8 @@ import type { Pace } from "../settle/observed.ts";
 import type { ExtendAnswer } from "../store/extension.ts";
 import { type NanoUsd, nanoUsd } from "../values/money.ts";
 import type { Usage } from "../values/tokens/usage.ts";
+import { attemptFactsOf, type DisconnectPlan, disconnectPlanOf, learn, paceOf } from "./disconnect.ts";
 import { type ExtensionOutcome, HoldExtension } from "./hold-extension.ts";
-import { type Leaving, learn, leavingOf, paceOf, triesOf } from "./leaving.ts";
 import type { StreamEnd } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import type { SeenCounts } from "./silence.ts";
@@ -82,10 +82,10 @@ export class StreamBill {
   }
 
   /** The client disconnects. @returns how the upstream is read from then on; undefined: it is stopped. */
-  leaving(counts: SeenCounts, delivered: boolean): Leaving | undefined {
+  disconnectPlan(counts: SeenCounts, delivered: boolean): DisconnectPlan | undefined {
     const { route } = this.#answered;
-    const left = { route, tier: this.#tier, counts, delivered };
-    return leavingOf(this.#run, this.#admitted, left, this.#parts);
+    const stream = { route, tier: this.#tier, counts, delivered };
+    return disconnectPlanOf(this.#run, this.#admitted, stream, this.#parts);
   }
 
   /** Makes the charge durable and sends it to the store. */
@@ -105,7 +105,7 @@ export async function settleRequest(run: Run, ending: Ending, parts: PipelinePar
   // the client did not cause that.
   const mayBeLeft = !ending.delivered && !parts.cut.aborted;
   const leftAllowance = mayBeLeft ? nanoUsd(BigInt(parts.settings().leftAllowanceNano)) : undefined;
-  const attempts = triesOf(run, run.permit, parts);
+  const attempts = attemptFactsOf(run, run.permit, parts);
   const charge = settlementOf(run.permit, { ...ending, pace, attempts, leftAllowance });
   // The money first: a defect in reporting the charge must not block it.
   const settled = parts.settler.settle(charge.ask);

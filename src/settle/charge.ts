@@ -6,7 +6,7 @@ import { leastNano, type NanoUsd, nanoUsd, ZERO } from "../values/money.ts";
 import { charge, MULTIPLIER_ONE } from "../values/price.ts";
 import type { UnpaidCalls } from "../values/tokens/tool-calls.ts";
 import { NO_USAGE, type Usage } from "../values/tokens/usage.ts";
-import { askOf, type BilledTry, type Owed } from "./lines.ts";
+import { askOf, type BilledAttempt, type Owed } from "./lines.ts";
 import type { Bill } from "./memo.ts";
 import {
   CLIENT_GONE,
@@ -18,7 +18,7 @@ import {
   type RouteUse,
   type Surprise,
   tierCharged,
-  type UsedTry,
+  type UsedAttempt,
   usedBy,
 } from "./meter.ts";
 
@@ -53,18 +53,18 @@ function priceOf({ model, group }: ChargeTerms, usage: Usage, tier: string | und
  * ledger lines for it.
  */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
-  const { answer, tries: used, unpaid } = usedBy(terms, ending);
+  const { answer, attempts: used, unpaid } = usedBy(terms, ending);
   const answered = answer && billOf(answer);
-  const tries = used.map((one) => triedOf(one, answered));
+  const attempts = used.map((one) => billedAttempt(one, answered));
   // If no upstream answered, an attempt that the client wasted is billed like an undelivered answer. No other attempt follows it.
-  const last = tries.at(-1);
+  const last = attempts.at(-1);
   const bill = answered ?? (last && isClientsDoing(last.attempt) ? last.bill : undefined);
-  const others = [...tries.map((one) => one.bill), unpaid && billOf(unpaid)].filter(
+  const others = [...attempts.map((one) => one.bill), unpaid && billOf(unpaid)].filter(
     (one): one is Bill => one !== undefined && one !== bill && one.cost > ZERO,
   );
   const owed = bill && owedFor(terms, ending, bill);
   const isClients = bill !== undefined && isByClient(ending, bill);
-  const ask = askOf(terms, { tries, bill, others, owed, isClients });
+  const ask = askOf(terms, { attempts, bill, others, owed, isClients });
   const { surprises = [], unpaidCalls = [], metered } = answer ?? {};
   return { ask, metered, surprises, unpaidCalls };
 }
@@ -74,7 +74,7 @@ function billOf(used: RouteUse): Bill {
   return { ...used, cost, snapshot };
 }
 
-function triedOf({ attempt, used, why }: UsedTry, answered: Bill | undefined): BilledTry {
+function billedAttempt({ attempt, used, why }: UsedAttempt, answered: Bill | undefined): BilledAttempt {
   if (attempt.outcome === "ok") return { attempt, bill: answered, why };
   return { attempt, bill: used && billOf(used), why };
 }

@@ -14,7 +14,7 @@ import { type AttemptNote, type Bill, memoOf } from "./memo.ts";
 import type { AttemptFacts } from "./meter.ts";
 
 /** An attempt, with its cost. */
-export interface BilledTry {
+export interface BilledAttempt {
   readonly attempt: AttemptFacts;
   /** Undefined if it cost nothing. */
   readonly bill: Bill | undefined;
@@ -35,7 +35,7 @@ export interface Owed {
 /** Who pays for what. */
 interface Settlement {
   /** Every attempt, in order. */
-  readonly tries: readonly BilledTry[];
+  readonly attempts: readonly BilledAttempt[];
   /** The answer, or the attempt that the client wasted before there was one. Undefined: neither. */
   readonly bill: Bill | undefined;
   /** Other costs, which no client pays: each has a line of its own and is above 0. */
@@ -47,18 +47,18 @@ interface Settlement {
 }
 
 /** Converts the settlement to the request that the store gets. */
-export function askOf(terms: ChargeTerms, { tries, bill, others, owed, isClients }: Settlement): SettleAsk {
+export function askOf(terms: ChargeTerms, { attempts, bill, others, owed, isClients }: Settlement): SettleAsk {
   const voided = voidOf(terms);
   const beside = others.map((one) => upstreamCost(one, false));
   if (!bill) {
     // No other line of the request lists its attempts.
-    const lines = others.map((one, at) => lineOf(terms, one, at === others.length - 1 ? notesOf(terms, tries) : []));
+    const lines = others.map((one, at) => lineOf(terms, one, at === others.length - 1 ? notesOf(terms, attempts) : []));
     return lines.length === 0 ? voided : { ...voided, costs: eachOnce(beside), attempts: lines };
   }
   const lines = others.map((one) => lineOf(terms, one));
   const tokensUsed = limitedTokens(terms, bill.metered.usage);
   if (!owed) {
-    const unpaid = absorbed(terms, voided, bill, tries, beside);
+    const unpaid = absorbed(terms, voided, bill, attempts, beside);
     return withLines(isClients ? { ...unpaid, tokensUsed } : unpaid, lines);
   }
   const { heldWorstCase } = terms;
@@ -68,14 +68,14 @@ export function askOf(terms: ChargeTerms, { tries, bill, others, owed, isClients
     prices: owed.snapshot,
     heldWorstCase,
     paid,
-    attempts: notesOf(terms, tries, bill),
+    attempts: notesOf(terms, attempts, bill),
   });
   const costs = eachOnce([upstreamCost(bill, true), ...beside]);
   const { upstream } = bill.route;
   const tokens = tokenSumsOf(bill.metered.usage);
   if (allowance !== undefined) {
     const leftUnpaid = { allowance, amount, memo, costs };
-    return withLines({ ...absorbed(terms, voided, bill, tries, beside), leftUnpaid, tokensUsed, tokens }, lines);
+    return withLines({ ...absorbed(terms, voided, bill, attempts, beside), leftUnpaid, tokensUsed, tokens }, lines);
   }
   // Right after the charge, as when funds do not cover it.
   if (over > ZERO) lines.unshift({ upstream, cause: CUT_OVER_HOLD, amount: over, memo });
@@ -90,7 +90,7 @@ function absorbed(
   terms: ChargeTerms,
   voided: SettleAsk,
   bill: Bill,
-  tries: readonly BilledTry[],
+  attempts: readonly BilledAttempt[],
   beside: readonly UpstreamCost[],
 ): SettleAsk {
   return {
@@ -99,7 +99,7 @@ function absorbed(
     absorbedCause: bill.ended,
     upstream: bill.route.upstream,
     costs: eachOnce([upstreamCost(bill, false), ...beside]),
-    memo: memoOf(terms, bill, { heldWorstCase: terms.heldWorstCase, attempts: notesOf(terms, tries) }),
+    memo: memoOf(terms, bill, { heldWorstCase: terms.heldWorstCase, attempts: notesOf(terms, attempts) }),
   };
 }
 
@@ -123,15 +123,15 @@ function lineOf(terms: ChargeTerms, bill: Bill, attempts: readonly AttemptNote[]
 }
 
 /** @param paidBill what the client pays for, if anything. */
-function notesOf({ model }: ChargeTerms, tries: readonly BilledTry[], paidBill?: Bill): readonly AttemptNote[] {
-  return tries.map((one) => noteOf(one, model.price, paidBill !== undefined && one.bill === paidBill));
+function notesOf({ model }: ChargeTerms, attempts: readonly BilledAttempt[], paidBill?: Bill): readonly AttemptNote[] {
+  return attempts.map((one) => noteOf(one, model.price, paidBill !== undefined && one.bill === paidBill));
 }
 
 /**
  * @param price of the model, for its client.
  * @param isPaid whether the client pays for this attempt.
  */
-function noteOf({ attempt, bill, why }: BilledTry, price: Price, isPaid: boolean): AttemptNote {
+function noteOf({ attempt, bill, why }: BilledAttempt, price: Price, isPaid: boolean): AttemptNote {
   const { upstream, model, outcome, status } = attempt;
   const isAnswer = outcome === "ok";
   const unpaid = isAnswer || (bill && bill.cost > ZERO) ? "absorbed" : "nobody";

@@ -133,7 +133,7 @@ export interface RouteUse {
 }
 
 /** An attempt, and what it has used. */
-export interface UsedTry {
+export interface UsedAttempt {
   readonly attempt: AttemptFacts;
   /** Undefined if no upstream bills it. */
   readonly used: RouteUse | undefined;
@@ -150,7 +150,7 @@ export function isClientsDoing({ outcome, askedFor }: AttemptFacts): boolean {
 interface RequestUse {
   readonly answer: RouteUse | undefined;
   /** Every attempt, in order. The last one is the answer's, if an attempt was recorded for it. */
-  readonly tries: readonly UsedTry[];
+  readonly attempts: readonly UsedAttempt[];
   /** Calls of hosted tools that no client is charged for, if the route has a price for them. */
   readonly unpaid: RouteUse | undefined;
 }
@@ -158,18 +158,22 @@ interface RequestUse {
 /** What a request has used, attempt by attempt. */
 export function usedBy(terms: ChargeTerms, ending: Ending): RequestUse {
   const { route, delivered, complete, attempts = [] } = ending;
-  const tries: UsedTry[] = [];
-  for (const attempt of attempts) if (attempt.outcome !== "ok") tries.push(failedTry(attempt, terms));
-  if (!route) return { answer: undefined, tries, unpaid: undefined };
+  const used: UsedAttempt[] = [];
+  for (const attempt of attempts) if (attempt.outcome !== "ok") used.push(failedAttempt(attempt, terms));
+  if (!route) return { answer: undefined, attempts: used, unpaid: undefined };
   const answer = answerOf(terms, ending, route);
   const last = attempts.at(-1);
   if (last?.outcome === "ok") {
-    tries.push({ attempt: last, used: answer, why: delivered && complete ? "answered" : answer.ended });
+    used.push({ attempt: last, used: answer, why: delivered && complete ? "answered" : answer.ended });
   }
   const { tier, unpaidCalls = [] } = answer;
-  if (unpaidCalls.length === 0) return { answer, tries, unpaid: undefined };
+  if (unpaidCalls.length === 0) return { answer, attempts: used, unpaid: undefined };
   const usage = { ...NO_USAGE, toolCalls: pricedCalls(unpaidCalls, route.cost.tools) };
-  return { answer, tries, unpaid: { route, metered: { usage, counted: "upstream" }, tier, ended: UNPAID_CALLS } };
+  return {
+    answer,
+    attempts: used,
+    unpaid: { route, metered: { usage, counted: "upstream" }, tier, ended: UNPAID_CALLS },
+  };
 }
 
 /** The cause of the absorbed line for calls of hosted tools that were not asked for or exceed the maximum. */
@@ -189,7 +193,7 @@ export function tierCharged({ model, terms }: Pick<ChargeTerms, "model" | "terms
  * A failed attempt. Without a count, upstreams bill neither their own refusals nor what never reached them. Any other failed attempt
  * may be on their bill.
  */
-function failedTry(attempt: AttemptFacts, terms: ChargeTerms): UsedTry {
+function failedAttempt(attempt: AttemptFacts, terms: ChargeTerms): UsedAttempt {
   const { upstream, model, sentToUpstream, refusedByUpstream, usage, outcome: ended } = attempt;
   if (!sentToUpstream) return { attempt, used: undefined, why: "not_sent" };
   if (refusedByUpstream && usage === undefined) return { attempt, used: undefined, why: "refused" };

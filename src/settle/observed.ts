@@ -26,7 +26,7 @@ export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hid
 }
 
 /**
- * After a disconnect, this share of streams is read to the end even if the model is believed to hide nothing; and all streams that were
+ * After a disconnect, this share of streams is read to the end even if the model is assumed to hide nothing; and all streams that were
  * silent for at least this long.
  */
 const CHECKED_SHARE = 1 / 8;
@@ -49,8 +49,8 @@ interface Completed {
 export const HIDDEN_PER_S_DEFAULT = 150;
 /** Real tokens per token estimated from characters, before there are samples. */
 const VISIBLE_FACTOR_DEFAULT = 1;
-/** After this many replies without a hidden token a model is believed to show all of its output. */
-export const REPLIES_TO_BELIEVE = 20;
+/** After this many replies without a hidden token a model is assumed to show all of its output. */
+export const REPLIES_TO_TRUST = 20;
 
 /** Samples kept of each model at an upstream. */
 const SAMPLES_MAX = 200;
@@ -67,12 +67,12 @@ const EXPLAINED_FACTOR = 2;
 const EXPLAINED_TOKENS = 64;
 const VISIBLE_FACTOR_MAX = 2;
 /** Only many reloads of the configuration could reach this number. */
-const PLACES_MAX = 1_000;
+const MODELS_MAX = 1_000;
 
 const MS_PER_S = 1_000;
 
 export class Observed {
-  readonly #places = new Map<string, Observation>();
+  readonly #models = new Map<string, Observation>();
   readonly #random: () => number;
 
   /** @param random returns a number in [0, 1). */
@@ -81,25 +81,25 @@ export class Observed {
   }
 
   /** Learns from a reply. */
-  note(place: ModelAtUpstream, reply: Completed): void {
-    const key = keyOf(place);
-    let observation = this.#places.get(key);
+  note(model: ModelAtUpstream, reply: Completed): void {
+    const key = keyOf(model);
+    let observation = this.#models.get(key);
     if (!observation) {
-      if (this.#places.size >= PLACES_MAX) this.#places.clear();
+      if (this.#models.size >= MODELS_MAX) this.#models.clear();
       observation = new Observation();
-      this.#places.set(key, observation);
+      this.#models.set(key, observation);
     }
     observation.note(reply);
   }
 
   /** @param declared whether the configuration, or the request itself, says that the model thinks. */
-  paceOf(place: ModelAtUpstream, declared: boolean): Pace {
-    const seen = this.#places.get(keyOf(place)) ?? NEVER;
+  paceOf(model: ModelAtUpstream, declared: boolean): Pace {
+    const seen = this.#models.get(keyOf(model)) ?? NEVER;
     return { thinks: declared ? "yes" : seen.thinks, hiddenPerS: seen.hiddenPerS, visibleFactor: seen.visibleFactor };
   }
 
   /**
-   * Decides by chance whether a stream is read to its count after the client has disconnected, although its model is believed to hide
+   * Decides by chance whether a stream is read to its count after the client has disconnected, although its model is assumed to hide
    * nothing. A model may start to think, and if every client disconnected before the count, that would never be noticed. The longer the
    * silence, the higher the chance. Random, so that no client can predict which stream is checked.
    */
@@ -116,7 +116,7 @@ class Observation {
 
   get thinks(): Thinks {
     if (this.#hides) return "yes";
-    return this.#replies < REPLIES_TO_BELIEVE ? "unknown" : "no";
+    return this.#replies < REPLIES_TO_TRUST ? "unknown" : "no";
   }
 
   get hiddenPerS(): number {
@@ -129,7 +129,7 @@ class Observation {
   }
 
   note({ usage, produced, silentMs }: Completed): void {
-    this.#replies = Math.min(this.#replies + 1, REPLIES_TO_BELIEVE);
+    this.#replies = Math.min(this.#replies + 1, REPLIES_TO_TRUST);
     const { tokens } = produced;
     const hidden = usage.output - tokens;
     if (usage.output > EXPLAINED_FACTOR * tokens + EXPLAINED_TOKENS) {

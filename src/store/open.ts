@@ -7,7 +7,7 @@ import type { NoticeWriter } from "./notices.ts";
 /** Time limit of the first try of a step on Redis, milliseconds. */
 const COMMAND_TIMEOUT_MS = 400;
 /**
- * Time limit of both tries of a step; slightly below the 500 ms within which a request must be refused
+ * Time limit of both attempts of a step; slightly below the 500 ms within which a request must be refused
  * (docs/failure-model.md, row B3).
  */
 const STEP_TIMEOUT_MS = 480;
@@ -27,7 +27,7 @@ export interface OpenOptions {
    */
   readonly tlsNow?: () => TlsSettings | undefined;
   readonly commandTimeoutMs?: number;
-  /** Time limit of both tries of a step on Redis, milliseconds. */
+  /** Time limit of both attempts of a step on Redis, milliseconds. */
   readonly stepTimeoutMs?: number;
   /** Refuse a Redis without an append-only file, instead of warning. */
   readonly demandAof?: boolean;

@@ -211,12 +211,10 @@ export function createMetrics() {
     ]),
     rateLimited: counter("rate_limited_total", "Requests refused by a limit.", ["group", "limit"]),
     badKeys: counter("bad_keys_total", "Requests whose key was refused.", []),
-    codeFailures: counter("code_failures_total", "Codes that an account could not redeem, and tries while blocked.", [
+    codeFailures: counter("code_failures_total", "Codes that could not be redeemed, and attempts while blocked.", [
       "outcome",
     ]),
-    adminRefusals: counter("admin_refusals_total", "Requests that the admin listener did not let in, by reason.", [
-      "reason",
-    ]),
+    adminRefusals: counter("admin_refusals_total", "Requests that the admin listener refused, by reason.", ["reason"]),
     streamEnds: counter("stream_ends_total", "Streams ended, by reason.", ["protocol", "reason"]),
     holdExtensions: counter("hold_extensions_total", "Attempts to raise the hold of a running stream, by outcome.", [
       "group",

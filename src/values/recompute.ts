@@ -2,7 +2,7 @@
 import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
 import { leastNano, type NanoUsd, nanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
-import { believableCount, NO_USAGE, type Usage } from "./tokens/usage.ts";
+import { NO_USAGE, plausibleCount, type Usage } from "./tokens/usage.ts";
 
 interface Recomputed {
   /** Tokens and calls at their prices, with the multiplier: the cost of a complete answer. */
@@ -84,16 +84,16 @@ export interface NotedAttempt {
  */
 export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undefined {
   const read = memoOf(memo);
-  const tries = read.fields?.attempts;
-  if (tries === undefined) return [];
-  if (!Array.isArray(tries)) return undefined;
-  const attempts = tries.map((attempt) => attemptOf(objectOf(attempt), read));
+  const noted = read.fields?.attempts;
+  if (noted === undefined) return [];
+  if (!Array.isArray(noted)) return undefined;
+  const attempts = noted.map((attempt) => attemptOf(objectOf(attempt), read));
   return attempts.every((attempt) => attempt !== undefined) ? attempts : undefined;
 }
 
 function attemptOf(attempt: JsonObject | undefined, line: Memo): NotedAttempt | undefined {
   const cost = nano(attempt?.cost);
-  const [input, output] = [believableCount(attempt?.input), believableCount(attempt?.output)];
+  const [input, output] = [plausibleCount(attempt?.input), plausibleCount(attempt?.output)];
   if (!attempt || cost === undefined || input === undefined || output === undefined) return undefined;
   const text = (member: string) => (typeof attempt[member] === "string" ? attempt[member] : "");
   const computed = attempt.outcome === "ok" ? costOf(attempt, line) : undefined;
@@ -126,12 +126,12 @@ function costOf({ cost_prices, cost_tools }: JsonObject, { fields, usage }: Memo
 // Both are written member by member, because an audit runs this for each line.
 
 function usageOf(fields: JsonObject): Usage | undefined {
-  const input = believableCount(fields.input);
-  const cachedInput = believableCount(fields.cached_input);
-  const cacheWrite = believableCount(fields.cache_write);
-  const cacheWrite1h = believableCount(fields.cache_write_1h);
-  const output = believableCount(fields.output);
-  const reasoning = believableCount(fields.reasoning);
+  const input = plausibleCount(fields.input);
+  const cachedInput = plausibleCount(fields.cached_input);
+  const cacheWrite = plausibleCount(fields.cache_write);
+  const cacheWrite1h = plausibleCount(fields.cache_write_1h);
+  const output = plausibleCount(fields.output);
+  const reasoning = plausibleCount(fields.reasoning);
   const toolCalls = toolCounts(fields.tool_calls);
   if (input === undefined || cachedInput === undefined || cacheWrite === undefined) return undefined;
   if (cacheWrite1h === undefined || output === undefined || reasoning === undefined || !toolCalls) return undefined;
@@ -155,7 +155,7 @@ function toolCounts(value: unknown): Record<string, number> | undefined {
   if (!fields) return undefined;
   const counts: Record<string, number> = {};
   for (const [tool, calls] of Object.entries(fields)) {
-    const count = believableCount(calls);
+    const count = plausibleCount(calls);
     if (count === undefined) return undefined;
     counts[tool] = count;
   }

@@ -5,8 +5,8 @@
 
 import { isGiven, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { mergedCalls } from "../../values/tokens/tool-calls.ts";
-import { addCounts, believableCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
-import { believableTotal, largestCount, namedCount, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import { addCounts, plausibleCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
+import { largestCount, namedCount, plausibleTotal, toolCounts, usageOfIncluded } from "../included-usage.ts";
 import { finishOf } from "../rules/finish-words.ts";
 
 /**
@@ -19,12 +19,12 @@ export function readUsage(value: unknown): Usage | undefined {
   const details = inputDetails(usage);
   const lifetimes = objectOf(details?.cache_creation) ?? objectOf(usage.cache_creation);
   const written1h = largestCount(lifetimes?.ephemeral_1h_input_tokens);
-  const citations = believableCount(usage.citation_tokens);
+  const citations = plausibleCount(usage.citation_tokens);
   const counted = usageOfIncluded({
     // Servers of several protocols also send another protocol's names, alone or next to zeros.
     input: namedCount(usage.prompt_tokens, usage.input_tokens) ?? hitAndMiss(usage),
     output: namedCount(usage.completion_tokens, usage.output_tokens),
-    total: believableTotal(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
+    total: plausibleTotal(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
     cached: largestCount(
       details?.cached_tokens,
       usage.cached_tokens,
@@ -61,8 +61,8 @@ function inputDetails(usage: JsonObject): JsonObject | undefined {
 
 /** All input, for a server that counts cached and uncached tokens separately and gives no sum. */
 function hitAndMiss(usage: JsonObject): number | undefined {
-  const hit = believableCount(usage.prompt_cache_hit_tokens);
-  const miss = believableCount(usage.prompt_cache_miss_tokens);
+  const hit = plausibleCount(usage.prompt_cache_hit_tokens);
+  const miss = plausibleCount(usage.prompt_cache_miss_tokens);
   return hit === undefined || miss === undefined ? undefined : hit + miss;
 }
 
@@ -72,8 +72,8 @@ function toolCalls(usage: JsonObject): Readonly<Record<string, number>> | undefi
   if (!isGiven(server_tool_use ?? server_side_tool_usage_details ?? num_search_queries ?? num_sources_used)) {
     return undefined;
   }
-  const searches = believableCount(num_search_queries);
-  const sources = believableCount(num_sources_used);
+  const searches = plausibleCount(num_search_queries);
+  const sources = plausibleCount(num_sources_used);
   return mergedCalls(
     {
       ...toolCounts(server_tool_use, "_requests"),
@@ -114,8 +114,8 @@ function withSearch(usage: Usage, cited: boolean): Usage {
 /** llama.cpp: tokens evaluated, tokens from its cache, tokens written. */
 function readTimings(value: unknown): Usage | undefined {
   const timings = objectOf(value);
-  const evaluated = believableCount(timings?.prompt_n);
-  const written = believableCount(timings?.predicted_n);
+  const evaluated = plausibleCount(timings?.prompt_n);
+  const written = plausibleCount(timings?.predicted_n);
   if (evaluated === undefined || written === undefined) return undefined;
   const cached = largestCount(timings?.cache_n);
   const input = evaluated + cached;

@@ -5,8 +5,8 @@
 
 import { arrayOf, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { mergedCalls } from "../../values/tokens/tool-calls.ts";
-import { addCounts, believableCount, NO_USAGE, totalInput, type Usage } from "../../values/tokens/usage.ts";
-import { believableTotal, largestCount, toolCounts } from "../included-usage.ts";
+import { addCounts, NO_USAGE, plausibleCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
+import { largestCount, plausibleTotal, toolCounts } from "../included-usage.ts";
 
 /** The usage of a whole message. @returns undefined if nothing in it is a count. */
 export function readUsage(value: unknown): Usage | undefined {
@@ -45,7 +45,7 @@ export class MessageUsage {
   /** Reads the usage of a `message_delta`, or of a whole message. */
   count(value: unknown): void {
     this.begin(value);
-    const output = believableCount(namedUsage(value)?.output_tokens);
+    const output = plausibleCount(namedUsage(value)?.output_tokens);
     // A 0 after a count in `message_start` means that the server left the count out; the count at the start is not
     // final.
     this.#final ||= output !== undefined && (output > 0 || !this.#top?.output);
@@ -89,9 +89,9 @@ export class MessageUsage {
  */
 function namedUsage(value: unknown): JsonObject | undefined {
   const usage = objectOf(value);
-  if (!usage || believableCount(usage.input_tokens) || believableCount(usage.output_tokens)) return usage;
-  const input = believableCount(usage.prompt_tokens);
-  const output = believableCount(usage.completion_tokens);
+  if (!usage || plausibleCount(usage.input_tokens) || plausibleCount(usage.output_tokens)) return usage;
+  const input = plausibleCount(usage.prompt_tokens);
+  const output = plausibleCount(usage.completion_tokens);
   if (!input && !output) return usage;
   const inside = objectOf(usage.prompt_tokens_details)?.cached_tokens;
   const cached = Math.min(largestCount(inside, usage.cache_read_input_tokens), input ?? 0);
@@ -108,7 +108,7 @@ function namedUsage(value: unknown): JsonObject | undefined {
  */
 function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undefined {
   const input = inputOf(usage, before?.cacheWrite1h ?? 0);
-  const output = believableCount(usage.output_tokens);
+  const output = plausibleCount(usage.output_tokens);
   const hidden = output === undefined ? 0 : hiddenBeside(usage, output);
   const toolCalls = toolCounts(usage.server_tool_use, "_requests");
   if (!input && output === undefined && !toolCalls) return before;
@@ -125,14 +125,14 @@ function laterUsage(before: Usage | undefined, usage: JsonObject): Usage | undef
 }
 
 function thinkingOf({ output_tokens_details }: JsonObject): number | undefined {
-  return believableCount(objectOf(output_tokens_details)?.thinking_tokens);
+  return plausibleCount(objectOf(output_tokens_details)?.thinking_tokens);
 }
 
 /** Output that the output count leaves out: thinking that exceeds it, or what the total has beyond both sides. */
 function hiddenBeside(usage: JsonObject, output: number): number {
   const thinking = thinkingOf(usage) ?? 0;
   const input = totalInput({ ...NO_USAGE, ...inputOf(usage, 0) });
-  const total = believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens) ?? 0;
+  const total = plausibleTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens) ?? 0;
   // Without an input count, the total shows no surplus.
   const surplus = input > 0 ? total - input - output : 0;
   return Math.max(0, surplus, thinking > output ? thinking : 0);
@@ -146,8 +146,8 @@ type InputCounts = Pick<Usage, "input" | "cachedInput" | "cacheWrite" | "cacheWr
  * @returns undefined if their sum is 0.
  */
 function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | undefined {
-  const input = believableCount(usage.input_tokens);
-  const cachedInput = believableCount(usage.cache_read_input_tokens);
+  const input = plausibleCount(usage.input_tokens);
+  const cachedInput = plausibleCount(usage.cache_read_input_tokens);
   const writes = cacheWrites(usage, known1h);
   const counted = {
     ...(input === undefined ? {} : { input }),
@@ -163,7 +163,7 @@ function inputOf(usage: JsonObject, known1h: number): Partial<InputCounts> | und
  */
 function cacheWrites(usage: JsonObject, known1h: number): Pick<Usage, "cacheWrite" | "cacheWrite1h"> | undefined {
   const lifetimes = objectOf(usage.cache_creation);
-  const written = believableCount(usage.cache_creation_input_tokens);
+  const written = plausibleCount(usage.cache_creation_input_tokens);
   if (written === undefined && !lifetimes) return undefined;
   const oneHour = largestCount(lifetimes?.ephemeral_1h_input_tokens);
   const named = oneHour + largestCount(lifetimes?.ephemeral_5m_input_tokens);

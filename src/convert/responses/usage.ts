@@ -6,7 +6,7 @@
 import { type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import { mergedCalls, SHOWN_IN_RESPONSES } from "../../values/tokens/tool-calls.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
-import { believableTotal, largestCount, namedCount, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import { largestCount, namedCount, plausibleTotal, toolCounts, usageOfIncluded } from "../included-usage.ts";
 
 /**
  * Reads the usage of a response object. Hosted tool calls are counted from its output items if the usage has no count.
@@ -22,7 +22,7 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
     // Relays in front of chat completions servers send chat's names, alone or next to zeros.
     input: namedCount(usage.input_tokens, usage.prompt_tokens),
     output: namedCount(usage.output_tokens, usage.completion_tokens),
-    total: believableTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
+    total: plausibleTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
     cached: largestCount(inputDetails?.cached_tokens, usage.cached_tokens),
     written: largestCount(inputDetails?.cache_write_tokens, writtenIn(objectsIn(usage.x_details)[0])),
     written1h: 0,

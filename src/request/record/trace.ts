@@ -19,7 +19,7 @@ import type { Protocol } from "../../values/protocol.ts";
 /** The value of `gen_ai.provider.name` for each protocol: the conventions want the API's flavor, not the vendor. */
 const PROVIDER: Readonly<Record<Protocol, string>> = { chat: "openai", responses: "openai", messages: "anthropic" };
 
-interface Try {
+interface StartedAttempt {
   readonly spanId: string;
   readonly route: Route;
 }
@@ -31,7 +31,7 @@ export class RequestTrace {
   /** Wall clock minus monotonic clock when the request began. */
   readonly #epochMs: number;
   readonly #spans: SpanFacts[] = [];
-  readonly #tries: Try[] = [];
+  readonly #started: StartedAttempt[] = [];
 
   constructor(tracing: Tracing, ids: TraceIds, epochMs: number) {
     this.#tracing = tracing;
@@ -51,7 +51,7 @@ export class RequestTrace {
   /** An attempt is about to start. @returns the `traceparent` that its upstream may get. */
   attempting(route: Route): string {
     const spanId = newSpanId();
-    this.#tries.push({ spanId, route });
+    this.#started.push({ spanId, route });
     return traceparentOf(this.#ids.traceId, spanId);
   }
 
@@ -63,15 +63,15 @@ export class RequestTrace {
   attempts(records: readonly AttemptRecord[], untilMs: number, answered: Attributes): void {
     let from = 0;
     for (const record of records) {
-      const index = this.#tries.findIndex((one, at) => at >= from && one.route.upstream === record.upstream);
-      const known = this.#tries[index];
+      const index = this.#started.findIndex((one, at) => at >= from && one.route.upstream === record.upstream);
+      const known = this.#started[index];
       if (!known) continue;
       from = index + 1;
       this.#attempt(known, record, untilMs, answered);
     }
   }
 
-  #attempt({ spanId, route }: Try, record: AttemptRecord, untilMs: number, answered: Attributes): void {
+  #attempt({ spanId, route }: StartedAttempt, record: AttemptRecord, untilMs: number, answered: Attributes): void {
     const { startedAtMs, headersMs, firstByteMs, outcome } = record;
     const failed = outcome !== "ok" && outcome !== "client_gone";
     this.#add({

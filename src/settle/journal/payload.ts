@@ -99,11 +99,11 @@ function whatIsPaid(ask: SettleAsk): string {
 }
 
 function beside({ voided, attempts, costs, memo, leftUnpaid, idempotency }: SettleAsk): string {
-  const tries = attempts === undefined ? "" : `,"attempts":${encode(attempts)}`;
+  const failed = attempts === undefined ? "" : `,"attempts":${encode(attempts)}`;
   const bills = costs === undefined ? "" : `,"costs":[${costs.map(costText).join()}]`;
   const left = leftUnpaid === undefined ? "" : `,"leftUnpaid":${encode(leftUnpaid)}`;
   const kept = idempotency === undefined ? "" : `,"idempotency":${JSON.stringify(idempotency)}`;
-  return `,"voided":${voided}${tries}${bills},"memo":${quotedMemo(memo)}${left}${kept}`;
+  return `,"voided":${voided}${failed}${bills},"memo":${quotedMemo(memo)}${left}${kept}`;
 }
 
 function optional(name: string, text: string | undefined): string {
@@ -236,9 +236,9 @@ function askOf(json: JsonObject | undefined): SettleAsk | undefined {
   // JSON leaves out undefined members; the contract requires them.
   const { entitlement, absorbedCause, upstream, tokensPerMinute } = json;
   const texts = { entitlement, absorbedCause, upstream };
-  const tries = attempts.length > 0 ? { attempts } : {};
+  const failed = attempts.length > 0 ? { attempts } : {};
   const kept = keptOf(json.idempotency);
-  const charge = { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...tries, ...left };
+  const charge = { ...json, ...texts, amount, absorbed, tokensPerMinute, ...kept, ...failed, ...left };
   return (json.costs === undefined ? charge : { ...charge, costs }) as unknown as SettleAsk;
 }
 

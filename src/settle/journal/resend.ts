@@ -6,7 +6,7 @@ import { type Absences, DoubtfulError } from "../recovery/absences.ts";
 import { type Answer, type DeadLetter, type DeadLetters, isNothing, letterFor } from "./dead-letters.ts";
 import { SENT_AT_ONCE, type Verified } from "./give-back.ts";
 import { type ChargePayload, decodeCharge } from "./payload.ts";
-import type { PlacedCharge, Tries } from "./set-aside.ts";
+import type { PlacedCharge, RetrySteps } from "./set-aside.ts";
 
 /** Lookups that run at the same time. */
 const LOOKS_AT_ONCE = 16;
@@ -27,7 +27,7 @@ export interface ResendParts {
 }
 
 /** All reject with StoreError while the store is unavailable. */
-interface Resend extends Tries {
+interface Resend extends RetrySteps {
   /** Resends a charge without looking it up first. */
   readonly charge: (placed: PlacedCharge) => Promise<Verified>;
 }

@@ -26,7 +26,7 @@ interface PlacedWrite {
   readonly segment: number;
 }
 
-export interface Tries {
+export interface RetrySteps {
   /** False if the write must keep waiting. */
   readonly write: (record: AdminRecord) => Promise<boolean>;
   /** @returns the charges that must keep waiting. */
@@ -88,26 +88,26 @@ export class SetAside {
   /**
    * Retries what is set aside, if it is due. First all writes, oldest first, because charges need them and writes may need each other.
    * Then one charge of each account, and the account's other charges only if that one need not wait any longer. Rejects with the errors
-   * of `tries`; what is not finished stays.
+   * of `steps`; what is not finished stays.
    */
-  async tryAgain(tries: Tries): Promise<void> {
+  async retry(steps: RetrySteps): Promise<void> {
     const before = this.#size;
     const nowMs = this.#clock.monotonicMs();
     if (before === 0 || nowMs < this.#dueAtMs) return;
     for (const [text, { record }] of [...this.#writes]) {
-      if ((await tries.write(record)) && this.#writes.delete(text)) this.#size--;
+      if ((await steps.write(record)) && this.#writes.delete(text)) this.#size--;
     }
     const first = [...this.#charges.values()].flatMap((charges) => charges.values().take(1).toArray());
-    await this.#tryCharges(tries, first);
+    await this.#retryCharges(steps, first);
     const freed = first.filter(({ charge }) => !this.#charges.get(charge.tag)?.has(charge.requestId));
     const others = freed.flatMap(({ charge: { tag } }) => [...(this.#charges.get(tag)?.values() ?? [])]);
-    await this.#tryCharges(tries, others);
+    await this.#retryCharges(steps, others);
     this.#pauseMs = this.#size < before ? PAUSE_FIRST_MS : Math.min(this.#pauseMs * 2, PAUSE_MAX_MS);
     this.#dueAtMs = nowMs + this.#pauseMs;
   }
 
-  async #tryCharges(tries: Tries, placed: readonly PlacedCharge[]): Promise<void> {
-    const waiting = new Set((await tries.charges(placed)).map(({ charge }) => charge.requestId));
+  async #retryCharges(steps: RetrySteps, placed: readonly PlacedCharge[]): Promise<void> {
+    const waiting = new Set((await steps.charges(placed)).map(({ charge }) => charge.requestId));
     for (const { charge } of placed) {
       const charges = this.#charges.get(charge.tag);
       if (!waiting.has(charge.requestId) && charges?.delete(charge.requestId)) this.#size--;

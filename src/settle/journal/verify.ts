@@ -120,7 +120,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
       isWhole,
     }).catch(async (error: unknown) => {
       // Makes room: without it a walk that fills `aside` would never finish.
-      if (aside.isFull) await aside.tryAgain(resend);
+      if (aside.isFull) await aside.retry(resend);
       throw error;
     });
     await demandSame(now, parts.storeIdentity);
@@ -145,7 +145,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   async function round(): Promise<void> {
     if (parts.isPaused?.()) throw new StoreError("older", "verification is paused");
     await followIdentity();
-    await aside.tryAgain(resend);
+    await aside.retry(resend);
     for (const pass of passes) await pass.step();
     note();
     await log.clean(Math.min(...passes.map((pass) => verifiedBy(pass).segment)));

@@ -41,7 +41,7 @@ export class Absences {
 
   /** Counts a failed check. @throws DoubtfulError while it is too early to conclude that `name`, an account or a record, is gone. */
   doubt(name: string, what: string): void {
-    if (!this.#isBelieved(name)) throw new DoubtfulError(what);
+    if (!this.#isConfirmed(name)) throw new DoubtfulError(what);
   }
 
   /**
@@ -59,8 +59,8 @@ export class Absences {
       this.doubt(tag, "the account of a charge is not there");
     } else if (letter?.reason === "refused") {
       // The whole account may be broken, or only this charge while others of the account are taken.
-      const believed = [this.#isBelieved(refusalsOf(tag)), this.#isBelieved(requestId)];
-      if (!believed.includes(true)) throw new DoubtfulError(letter.detail ?? "the store refuses a charge");
+      const confirmed = [this.#isConfirmed(refusalsOf(tag)), this.#isConfirmed(requestId)];
+      if (!confirmed.includes(true)) throw new DoubtfulError(letter.detail ?? "the store refuses a charge");
       this.forget(requestId);
     } else if (!("outcome" in answer) || answer.outcome !== "unknown_account") {
       this.taken({ tag, requestId });
@@ -80,7 +80,7 @@ export class Absences {
   }
 
   /** Counts a failed check. @returns whether the absence has lasted long enough. */
-  #isBelieved(name: string): boolean {
+  #isConfirmed(name: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     const { lookedAtMs, doubtedMs } = this.#doubts.get(name) ?? { lookedAtMs: nowMs, doubtedMs: 0 };
     const doubt = { lookedAtMs: nowMs, doubtedMs: doubtedMs + Math.min(nowMs - lookedAtMs, BETWEEN_LOOKS_MS) };

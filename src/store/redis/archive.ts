@@ -16,7 +16,7 @@ import type { Scripts } from "./scripts.ts";
  */
 const STEP_LINES = 100;
 /** How often the ledger's beginning may be archived while a page is read. */
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 
 /** Reads in bounded steps, so that other accounts are served in between. */
 export async function readLedger(
@@ -41,7 +41,7 @@ export async function readLedger(
  * longer begins where it did, it was archived in between, and both are read again.
  */
 async function readStep(runner: Runner, tag: AccountTag, after: number, count: number): Promise<LedgerLine[]> {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     const [opened, entries] = await Promise.all([
       openedAt(runner, tag),
       runner.step((redis) => redis.entriesAfter(ledgerKey(tag), `${after}-0`, count)),
@@ -49,7 +49,7 @@ async function readStep(runner: Runner, tag: AccountTag, after: number, count: n
     const opening = await openingAfter(runner, tag, opened, after);
     const lines = entries.map(toLedgerLine).filter(({ seq }) => seq > (opening?.seq ?? after));
     const isNext = lines[0]?.seq === (opening?.seq ?? after) + 1;
-    if (isNext || tries === TRIES_MAX || Object.is(await openedAt(runner, tag), opened)) {
+    if (isNext || attempt === ATTEMPTS_MAX || Object.is(await openedAt(runner, tag), opened)) {
       return opening ? [opening, ...lines].slice(0, count) : lines;
     }
   }

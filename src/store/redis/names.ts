@@ -52,8 +52,8 @@ async function takeName(
   return take();
 }
 
-/** The most tries of a rename: it is retried after finishing another rename that was cut off. */
-const RENAME_TRIES_MAX = 4;
+/** Maximum attempts of a rename: it is retried after finishing another rename that was cut off. */
+const RENAME_ATTEMPTS_MAX = 4;
 
 /**
  * The steps of a rename, each of which may be repeated:
@@ -75,7 +75,7 @@ export async function renameAccount(
   replayed?: number,
 ): Promise<Account | "taken" | undefined> {
   const again = `${replayed ?? ""}`;
-  for (let tries = 0; tries < RENAME_TRIES_MAX; tries++) {
+  for (let attempt = 0; attempt < RENAME_ATTEMPTS_MAX; attempt++) {
     const [reply, from = "", to = ""] = await renameStep(runner, scripts, tag, ["begin", name, again]);
     if (reply === "behind") {
       await finishRename(runner, scripts, tag, { from, to });

@@ -24,7 +24,7 @@ const PAGE_ACCOUNTS = 100;
 /** The waits between retries when the store does not answer. After them the audit is cut off until the next hour. */
 const AGAIN_AFTER_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 60_000, 60_000, 60_000];
 /** Retries for an account that the store does not serve: its slot may be moving to another server. */
-const OWN_TRIES = 4;
+const OWN_ATTEMPTS_MAX = 4;
 /** An account that has been topped up counts as low below 1 USD available. */
 const LOW_BELOW = nanoUsd(1_000_000_000n);
 /** Cards are counted by how soon they end. The later groups include the sooner ones. */
@@ -67,11 +67,11 @@ export function watchLedger(parts: {
 
   /** Retries while the store does not answer. */
   const patiently = async <T>(work: () => Promise<T>): Promise<T> => {
-    for (let tries = 0; ; tries++) {
+    for (let attempt = 0; ; attempt++) {
       try {
         return await work();
       } catch (error) {
-        const again = tries < OWN_TRIES || !isOfItsOwn(error) ? AGAIN_AFTER_MS[tries] : undefined;
+        const again = attempt < OWN_ATTEMPTS_MAX || !isOfItsOwn(error) ? AGAIN_AFTER_MS[attempt] : undefined;
         if (!(error instanceof StoreError) || again === undefined) throw error;
         await wait(again);
       }

@@ -7,7 +7,7 @@ import type { Protocol } from "../protocol.ts";
 import { slipOf } from "../words/nearest.ts";
 
 /** Calls of one tool in one request above which a count is not plausible: no server runs so many before it answers. */
-export const TOOL_CALLS_BELIEVED_MAX = 10_000;
+export const TOOL_CALLS_PLAUSIBLE_MAX = 10_000;
 
 /** Tool names that are read in one object of counts, and in all counts of a reply; further ones are ignored. */
 export const TOOLS_MAX = 16;
@@ -162,7 +162,7 @@ type UnpaidReason = "not_offered" | "over_maximum";
 export interface UnpaidCalls {
   /** The name under which the server counts it. */
   readonly tool: string;
-  /** At most TOOL_CALLS_BELIEVED_MAX. */
+  /** At most TOOL_CALLS_PLAUSIBLE_MAX. */
   readonly calls: number;
   readonly reason: UnpaidReason;
 }
@@ -187,7 +187,7 @@ export function billTools(
   const charged: Record<string, number> = {};
   const unpaid: UnpaidCalls[] = [];
   const leave = (tool: string, calls: number, reason: UnpaidReason) => {
-    if (calls > 0) unpaid.push({ tool, calls: Math.min(calls, TOOL_CALLS_BELIEVED_MAX), reason });
+    if (calls > 0) unpaid.push({ tool, calls: Math.min(calls, TOOL_CALLS_PLAUSIBLE_MAX), reason });
   };
   for (const [tool, calls] of Object.entries(counted)) {
     const name = offered.find((one) => toolFamily(one) === toolFamily(tool));

@@ -74,7 +74,7 @@ export const TOKEN_COUNT_MAX = 1_000_000_000;
  * Accepts a count of an upstream only if it is a whole number within [0, TOKEN_COUNT_MAX].
  * @returns the count, or undefined for anything else (negative, fraction, string, Infinity).
  */
-export function believableCount(value: unknown): number | undefined {
+export function plausibleCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= TOKEN_COUNT_MAX
     ? value
     : undefined;

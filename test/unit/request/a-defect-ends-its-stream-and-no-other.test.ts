@@ -56,7 +56,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
       holdExtension: undefined,
       thinks: false,
       checkpoint() {},
-      leaving: defects.leaving ?? (() => undefined),
+      disconnectPlan: defects.leaving ?? (() => undefined),
       settle: async ({ reason }: { reason: string }) => void settled.push(reason),
     },
   };

@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
 import type { HoldExtension } from "../../../src/request/hold-extension.ts";
-import type { Leaving } from "../../../src/request/leaving.ts";
 import { Relayed } from "./rig.ts";
 
-const LEAVING: Leaving = {
+const LEAVING: DisconnectPlan = {
   ...{ forMs: Number.POSITIVE_INFINITY, bytesMax: 1_000, doubt: undefined },
   covers: () => true,
   begun: () => () => {},

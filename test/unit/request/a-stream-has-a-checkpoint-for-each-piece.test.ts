@@ -52,7 +52,7 @@ test("each piece is in the checkpoints and in the counts compared with the hold,
     },
     first: converter.push(Buffer.from("a")),
     bill: {
-      ...{ holdExtension, thinks: false, leaving: () => undefined, settle: async () => {} },
+      ...{ holdExtension, thinks: false, disconnectPlan: () => undefined, settle: async () => {} },
       checkpoint: ({ produced, silentMs }) => void noted.push([produced.deltas, silentMs]),
     },
     failure: () => Buffer.from("failed"),

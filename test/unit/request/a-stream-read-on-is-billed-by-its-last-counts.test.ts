@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ClientFrames, StreamConverter } from "../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../src/dispatch/ask.ts";
-import type { Leaving } from "../../../src/request/leaving.ts";
+import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
 import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
-import { LeftStreams } from "../../../src/settle/left-streams.ts";
+import { DisconnectedStreams } from "../../../src/settle/disconnected-streams.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
 import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 
@@ -43,8 +43,8 @@ function counting(semantic: boolean) {
 function left({ kept = false } = {}) {
   const noted: number[] = [];
   const ends: StreamEnd[] = [];
-  const streams = new LeftStreams();
-  const leaving: Leaving = {
+  const streams = new DisconnectedStreams();
+  const leaving: DisconnectPlan = {
     ...{ forMs: Number.POSITIVE_INFINITY, bytesMax: 1_000, doubt: undefined },
     covers: () => true,
     begun: (end) => streams.add(TAG, end),
@@ -77,7 +77,7 @@ function left({ kept = false } = {}) {
     first: converter.push(Buffer.from("a")),
     kept,
     bill: {
-      ...{ holdExtension: undefined, thinks: false, leaving: () => leaving },
+      ...{ holdExtension: undefined, thinks: false, disconnectPlan: () => leaving },
       checkpoint: ({ produced }) => void noted.push(produced.deltas),
       settle: async (end) => void ends.push(end),
     },

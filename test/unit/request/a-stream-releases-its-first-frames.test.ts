@@ -46,7 +46,7 @@ function begin(): { first: WeakRef<Uint8Array>; sink: BodySink; written: () => n
     },
     first: [{ bytes, semantic: true, terminal: false }],
     bill: {
-      ...{ holdExtension: undefined, thinks: false, leaving: () => undefined },
+      ...{ holdExtension: undefined, thinks: false, disconnectPlan: () => undefined },
       ...{ checkpoint() {}, settle: async () => {} },
     },
     failure: () => Buffer.from("failed"),

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { leavingOf } from "../../../src/request/leaving.ts";
+import { disconnectPlanOf } from "../../../src/request/disconnect.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 
@@ -36,8 +36,8 @@ function leave(
   const parts = { settings: () => ({ upstreams }), observed } as unknown as PipelineParts;
   const route = { upstream: "east", capabilities: { thinking: "none" }, stateful };
   const counts = { ...COUNTS, usage: input === 0 ? undefined : { ...NO_USAGE, input } };
-  const left = { route, tier: undefined, counts, delivered } as unknown as Parameters<typeof leavingOf>[2];
-  return leavingOf({ asksToThink: false, readsAgain } as Run, admitted, left, parts);
+  const left = { route, tier: undefined, counts, delivered } as unknown as Parameters<typeof disconnectPlanOf>[2];
+  return disconnectPlanOf({ asksToThink: false, readsAgain } as Run, admitted, left, parts);
 }
 
 test("without a hosted tool the stream is stopped, with one it is read on for the whole grace period", () => {

@@ -4,8 +4,8 @@
  */
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../../../src/convert/exchange.ts";
 import type { BodySink } from "../../../src/dispatch/ask.ts";
+import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
 import type { HoldExtension } from "../../../src/request/hold-extension.ts";
-import type { Leaving } from "../../../src/request/leaving.ts";
 import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { FakeClock } from "../dispatch/rig.ts";
@@ -13,7 +13,7 @@ import { FakeClock } from "../dispatch/rig.ts";
 interface RelayedOptions {
   readonly cut?: AbortSignal;
   /** How it is read on when its client disconnects; undefined: it is stopped. */
-  readonly leaving?: Leaving;
+  readonly leaving?: DisconnectPlan;
   /** Whether its frames are the model's output. */
   readonly semantic?: boolean;
   /** Watches its cost; undefined: its hold covers the most. */
@@ -88,7 +88,7 @@ export class Relayed {
         },
       },
       bill: {
-        ...{ holdExtension, thinks: false, checkpoint() {}, leaving: () => leaving },
+        ...{ holdExtension, thinks: false, checkpoint() {}, disconnectPlan: () => leaving },
         settle: async (end) => void this.settled.push(end),
       },
       failure: () => Buffer.from("failed"),

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { learn } from "../../../src/request/leaving.ts";
+import { learn } from "../../../src/request/disconnect.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import { settleRequest } from "../../../src/request/settlement.ts";
-import { HIDDEN_PER_S_DEFAULT, Observed, REPLIES_TO_BELIEVE } from "../../../src/settle/observed.ts";
+import { HIDDEN_PER_S_DEFAULT, Observed, REPLIES_TO_TRUST } from "../../../src/settle/observed.ts";
 import type { Route } from "../../../src/values/catalog.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
@@ -75,7 +75,7 @@ test("an incomplete count is no proof that a model shows all its output", () => 
   const text = { bytes: 400, tokens: 100, deltas: 100 };
   const thinksAfter = (usage: Usage, produced = text, final = true) => {
     const observed = new Observed();
-    for (let i = 0; i < REPLIES_TO_BELIEVE; i++) {
+    for (let i = 0; i < REPLIES_TO_TRUST; i++) {
       learn(PLACE as Route, { usage, final, produced, silentMs: 0 }, { observed });
     }
     return observed.paceOf(PLACE, false).thinks;
@@ -107,7 +107,7 @@ test("replies of another endpoint of a model say nothing about how the model wri
       ...{ observed, cut: new AbortController().signal, settings: () => ({ leftAllowanceNano: 0 }) },
       settler: { settle: async () => void settled++ },
     } as unknown as PipelineParts;
-    for (let i = 0; i < REPLIES_TO_BELIEVE; i++) {
+    for (let i = 0; i < REPLIES_TO_TRUST; i++) {
       const run = {
         ...{ permit, attempts: [], settled: false, asksToThink: false, streamed: false, endpoint: { pathSuffix } },
         record: { answeredBy() {}, charged() {}, settled() {} },
@@ -117,7 +117,7 @@ test("replies of another endpoint of a model say nothing about how the model wri
       const ending = { ...{ delivered: true, complete: true, cause: "complete", route, tier: undefined } };
       await settleRequest(run, { ...ending, attempts: [], measured: { ...measured, produced } }, parts);
     }
-    assert.equal(settled, REPLIES_TO_BELIEVE);
+    assert.equal(settled, REPLIES_TO_TRUST);
     return observed.paceOf(route, false).thinks;
   };
   assert.equal(await thinksAfter(undefined), "no");

@@ -224,7 +224,7 @@ test("retries back off while none succeeds, and only one charge of an account is
   };
   const seconds = async (count: number) => {
     for (let second = 0; second < count; second++) {
-      await aside.tryAgain(tries);
+      await aside.retry(tries);
       await clock.advance(1_000);
     }
     return tried.splice(0);
@@ -276,14 +276,14 @@ test("writes are retried in their order and before the charges that need them, u
       return [];
     },
   };
-  await aside.tryAgain(tries);
+  await aside.retry(tries);
   assert.deepEqual(tried.splice(0), ["account", "topup", "key", "charge"]);
   assert.equal(aside.size, 1);
   stuck.clear();
   await clock.advance(1_000);
-  await aside.tryAgain(tries);
+  await aside.retry(tries);
   await clock.advance(10_000);
-  await aside.tryAgain(tries);
+  await aside.retry(tries);
   assert.deepEqual([tried, aside.size, aside.oldestSegment], [["topup"], 0, undefined]);
 });
 
@@ -299,7 +299,7 @@ test("after a retry that succeeds the next follows a second later, however long 
   };
   const seconds = async (count: number) => {
     for (let second = 0; second < count; second++) {
-      await aside.tryAgain({ write: async () => true, charges });
+      await aside.retry({ write: async () => true, charges });
       await clock.advance(1_000);
     }
     const made = tries;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { leavingOf, ReadOn } from "../../../src/request/leaving.ts";
+import { disconnectPlanOf, ReadAfterDisconnect } from "../../../src/request/disconnect.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import type { SeenCounts } from "../../../src/request/silence.ts";
 import { Observed } from "../../../src/settle/observed.ts";
@@ -40,10 +40,10 @@ function leave(now: { readonly permit?: Permit; readonly counts?: SeenCounts; re
   const parts = {
     observed: new Observed(),
     settings: () => ({ upstreams: new Map([[ROUTE.upstream, upstream]]) }),
-    left: { add: () => () => {} },
+    disconnected: { add: () => () => {} },
   } as unknown as PipelineParts;
   const run = { asksToThink: false, permit } as unknown as Run;
-  const leaving = leavingOf(run, PERMIT, { tier: undefined, route: ROUTE, counts, delivered: true }, parts);
+  const leaving = disconnectPlanOf(run, PERMIT, { tier: undefined, route: ROUTE, counts, delivered: true }, parts);
   assert.ok(leaving);
   return leaving;
 }
@@ -53,7 +53,7 @@ test("the upstream may send a limited number of bytes for each token of each cho
   const most = CHOICES * LIMIT * 4_096;
   const leaving = leave({ drains: true });
   assert.equal(leaving.bytesMax, most);
-  const readOn = new ReadOn(leaving, seen(0), clock, () => {});
+  const readOn = new ReadAfterDisconnect(leaving, seen(0), clock, () => {});
   const running = { ended: false, fault: undefined };
   assert.equal(readOn.isOver(most - 1, running, seen(0)), false);
   assert.equal(readOn.isOver(1, running, seen(0)), false);
@@ -86,7 +86,7 @@ test("reading on costs no more than the amount in doubt: silent time, shown outp
   const leaving = leave({ counts: left });
   assert.deepEqual(leaving.doubt, { tokens: 450, perS: 150 });
   let ended = 0;
-  const readOn = new ReadOn(leaving, left, clock, () => ended++);
+  const readOn = new ReadAfterDisconnect(leaving, left, clock, () => ended++);
   const running = { ended: false, fault: undefined };
   assert.equal(readOn.isOver(1, running, seen(10 + 149)), false);
   // 149 tokens are shown; two seconds may hide 300 more, one less than the amount in doubt.
@@ -106,7 +106,7 @@ test("only the silence since the last token may hide output, and a stream that h
     return () => void running--;
   };
   const leaving = { ...leave(), forMs: 60_000, doubt: { tokens: 100, perS: 10 }, covers: () => true, begun };
-  const readOn = new ReadOn(leaving, seen(0), clock, () => {});
+  const readOn = new ReadAfterDisconnect(leaving, seen(0), clock, () => {});
   const state = { ended: false, fault: undefined };
   clock.nowMs += 9_000;
   assert.equal(readOn.isOver(1, state, seen(1)), false);

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { triesOf } from "../../../src/request/leaving.ts";
+import { attemptFactsOf } from "../../../src/request/disconnect.ts";
 import type { Run } from "../../../src/request/run.ts";
 import { costSoFar, settlementOf } from "../../../src/settle/charge.ts";
 import type { Ending, MeasuredReply } from "../../../src/settle/meter.ts";
@@ -108,7 +108,7 @@ function searchesOf(waitedMs: number, streamed: boolean, protocol: Protocol): nu
   ];
   const run = { attempts, streamed, asksToThink: false } as unknown as Run;
   const terms = { ...TERMS, model };
-  const tries = triesOf(run, terms as unknown as Permit, { observed: new Observed() });
+  const tries = attemptFactsOf(run, terms as unknown as Permit, { observed: new Observed() });
   const gone = { delivered: false, complete: false, cause: "client_gone", route: undefined, measured: seen(0) };
   const { ask } = settlementOf(terms, { ...gone, attempts: tries, leftAllowance: nanoUsd(0n) });
   return JSON.parse(ask.leftUnpaid?.memo ?? "{}").tool_calls?.web_search ?? 0;

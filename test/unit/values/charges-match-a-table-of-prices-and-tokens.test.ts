@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { NANO_USD_MAX } from "../../../src/values/money.ts";
 import { ceilingOf, charge, holdFor, MULTIPLIER_ONE, unitPricesFor } from "../../../src/values/price.ts";
-import { believableCount, TOKEN_COUNT_MAX, totalInput } from "../../../src/values/tokens/usage.ts";
+import { plausibleCount, TOKEN_COUNT_MAX, totalInput } from "../../../src/values/tokens/usage.ts";
 import { multiplierOf, priceOf, unitPrices, usageOf } from "./prices.ts";
 
 // USD per million tokens                   | tokens                                | times    | charge in
@@ -141,8 +141,8 @@ test("no count leads to a charge that a store refuses", () => {
 });
 
 test("only whole counts up to the maximum are accepted from an upstream", () => {
-  for (const good of [0, 1, TOKEN_COUNT_MAX]) assert.equal(believableCount(good), good);
+  for (const good of [0, 1, TOKEN_COUNT_MAX]) assert.equal(plausibleCount(good), good);
   for (const bad of [-1, 1.5, NaN, Infinity, 1e30, TOKEN_COUNT_MAX + 1, "5", null, undefined, {}, 5n, true]) {
-    assert.equal(believableCount(bad), undefined, String(bad));
+    assert.equal(plausibleCount(bad), undefined, String(bad));
   }
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { billTools, pricedCalls, TOOL_CALLS_BELIEVED_MAX } from "../../../src/values/tokens/tool-calls.ts";
+import { billTools, pricedCalls, TOOL_CALLS_PLAUSIBLE_MAX } from "../../../src/values/tokens/tool-calls.ts";
 
 test("calls of a tool that the request has offered are charged, with the name that has the price", () => {
   const offers = ["web_search", "web_search_options", "mcp_toolset", "computer_use", "search_parameters"];
@@ -36,7 +36,7 @@ test("two names of one tool share its maximum", () => {
 
 test("an impossibly large count is reduced to the largest accepted one", () => {
   const { unpaid } = billTools({ web_search: 900_000_000 }, [], 50);
-  assert.deepEqual(unpaid, [{ tool: "web_search", calls: TOOL_CALLS_BELIEVED_MAX, reason: "not_offered" }]);
+  assert.deepEqual(unpaid, [{ tool: "web_search", calls: TOOL_CALLS_PLAUSIBLE_MAX, reason: "not_offered" }]);
 });
 
 test("unpaid calls are priced by the tool's name or a related one, and otherwise not at all", () => {
@@ -52,7 +52,7 @@ test("property: every call is charged or left unpaid, none twice, none above the
   const name = fc.constantFrom("web_search", "web_search_options", "mcp", "mcp_toolset", "file_search", "x");
   fc.assert(
     fc.property(
-      fc.dictionary(name, fc.integer({ min: 0, max: TOOL_CALLS_BELIEVED_MAX })),
+      fc.dictionary(name, fc.integer({ min: 0, max: TOOL_CALLS_PLAUSIBLE_MAX })),
       fc.uniqueArray(name),
       fc.nat(100),
       (counted, offered, max) => {

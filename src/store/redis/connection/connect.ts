@@ -80,8 +80,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 const SOCKET_TIMEOUT_MS = 2_000;
 const SLOTS_REFRESH_MS = 5_000;
 /**
- * The pause between two tries of a command whose slot is moving to another node, or is unassigned. ioredis tries
- * sixteen times. Twice as many tries must end within the time limit of a step; otherwise an account with such a slot
+ * The pause between two attempts of a command whose slot is moving to another node, or is unassigned. ioredis tries
+ * sixteen times. Twice as many attempts must end within the time limit of a step; otherwise an account with such a slot
  * would look like an unavailable server.
  */
 const TRY_AGAIN_MS = 4;

@@ -15,7 +15,7 @@ import { within } from "./within.ts";
 export interface StepLimits {
   /** The first try. */
   readonly tryMs: number;
-  /** Both tries together. */
+  /** Both attempts together. */
   readonly totalMs: number;
 }
 

@@ -18,11 +18,11 @@ local counted = args[25]
 -- an upstream bills, the last three fields are the charge for that upstream, and what is absorbed by group and by
 -- upstream.
 local counts, attempts = tonumber(args[23]), tonumber(args[24])
-local base, plain, tries = 26, counts, 27 + 2 * counts
+local base, plain, attempts_at = 26, counts, 27 + 2 * counts
 if args[26] == '1' then plain = counts - 3 end
 -- After all others: '' or, for a client that disconnected before it was given anything, allowance, amount and memo, and
 -- what the charge adds to the counts, in the form of 23, 26 and those after 26.
-local left = tries + 4 * attempts
+local left = attempts_at + 4 * attempts
 
 if not owed or not lost then return bad('amount') end
 if voided and owed ~= 0 then return bad('voided') end
@@ -30,7 +30,7 @@ if not (admitted_at >= 0 and admitted_at <= AMOUNT_MAX) then return bad('admitte
 if not (taken >= 0 and taken <= AMOUNT_MAX and used >= 0 and used <= AMOUNT_MAX) then return bad('tokens') end
 if args[left] ~= '' and not (voided and amount(args[left]) and amount(args[left + 1])) then return bad('left') end
 if kept and not (idem and amount(kept[3])) then return bad('until') end
-for i = tries, tries + 4 * attempts - 1, 4 do
+for i = attempts_at, attempts_at + 4 * attempts - 1, 4 do
   if not amount(args[i]) then return bad('attempt') end
 end
 
@@ -242,7 +242,7 @@ if not voided then
   if rest > 0 then book('absorbed', args[13], args[12], text(rest), memo) end
 end
 if lost > 0 then book('absorbed', args[14], args[15], args[5], memo) end
-for i = tries, tries + 4 * attempts - 1, 4 do
+for i = attempts_at, attempts_at + 4 * attempts - 1, 4 do
   book('absorbed', args[i + 1], args[i + 2], args[i], args[i + 3])
 end
 if writes then

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
-import { REPLIES_TO_BELIEVE } from "../../../../src/settle/observed.ts";
+import { REPLIES_TO_TRUST } from "../../../../src/settle/observed.ts";
 import { formatUsd } from "../../../../src/values/money.ts";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
 import { ask, type Fields } from "../../protocol/whole/asking.ts";
@@ -26,8 +26,8 @@ for (const [model, fields] of SWITCHES) {
   test(`${JSON.stringify(fields)} on a model that shows everything: a client that disconnects is charged 20,000 hidden tokens`, async () => {
     const others = await here.account();
     const shown = { text: "It is 42.", usage: { input: 20, output: 5, reasoning: 0 } };
-    here.simulator.program(shown, { times: REPLIES_TO_BELIEVE });
-    for (let reply = 0; reply < REPLIES_TO_BELIEVE; reply++) {
+    here.simulator.program(shown, { times: REPLIES_TO_TRUST });
+    for (let reply = 0; reply < REPLIES_TO_TRUST; reply++) {
       await asked(here, "chat", others, { ...limited("chat", "chat", 400), model, stream: true });
     }
     const account = await here.account();

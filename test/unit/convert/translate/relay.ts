@@ -51,7 +51,7 @@ export class Relay {
         holdExtension: undefined,
         thinks: false,
         checkpoint() {},
-        leaving: () => assert.fail("the client does not disconnect"),
+        disconnectPlan: () => assert.fail("the client does not disconnect"),
         settle: async () => {},
       },
       failure: () => Buffer.from("failed"),

@@ -4,7 +4,7 @@
  */
 import type { AccountTag } from "../values/key.ts";
 
-export class LeftStreams {
+export class DisconnectedStreams {
   readonly #byAccount = new Map<AccountTag, Set<() => void>>();
 
   /**

@@ -40,7 +40,11 @@ function isOutputCounted({ output, outputUncounted, unsplit }: Usage): boolean {
  * estimate of the tokens written unseen in its time. In a whole reply that can be everything; in a stream, only what
  * the model may think before its first visible token. Either may also have called tools of the server by then.
  */
-export function triesOf(run: Run, permit: Permit, parts: Pick<PipelineParts, "observed">): readonly AttemptFacts[] {
+export function attemptFactsOf(
+  run: Run,
+  permit: Permit,
+  parts: Pick<PipelineParts, "observed">,
+): readonly AttemptFacts[] {
   return run.attempts.map((attempt) => {
     const { startedAtMs, endedAtMs, upstream, model } = attempt;
     const route = permit.model.routes.find((one) => one.upstream === upstream && one.upstreamModel === model);
@@ -70,7 +74,7 @@ export function isKept({ readsAgain }: Pick<Run, "readsAgain">, { stateful }: Ro
 }
 
 /** A stream whose client disconnects. */
-interface LeftStream {
+interface DisconnectedStream {
   readonly route: Route;
   /** The requested tier. */
   readonly tier: string | undefined;
@@ -90,12 +94,12 @@ const BYTES_PER_TOKEN = 4_096;
  * nothing and is stopped at once.
  * @returns undefined if the upstream is to be stopped.
  */
-export function leavingOf(
+export function disconnectPlanOf(
   run: Run,
   admitted: Permit,
-  { route, tier, counts, delivered }: LeftStream,
+  { route, tier, counts, delivered }: DisconnectedStream,
   parts: PipelineParts,
-): Leaving | undefined {
+): DisconnectPlan | undefined {
   const upstream = parts.settings().upstreams.get(route.upstream);
   const drains = upstream?.onClientGone === "drain";
   const graceMs = upstream?.clientGoneGraceMs ?? 0;
@@ -130,12 +134,12 @@ export function leavingOf(
       return costSoFar(permit, { ...seen, produced }, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
     // Ending a stream that can be read later would release no funds: it costs the whole hold, however little of it was seen.
-    begun: (end) => (isReadLater ? () => {} : parts.left.add(admitted.tag, end)),
+    begun: (end) => (isReadLater ? () => {} : parts.disconnected.add(admitted.tag, end)),
   };
 }
 
 /** How the upstream is read after the client has disconnected. */
-export interface Leaving {
+export interface DisconnectPlan {
   /** Longest time for which it is read; Infinity: until it ends. */
   readonly forMs: number;
   /** How many bytes it may send in that time. */
@@ -158,29 +162,34 @@ const LOOK_MS = 250;
  * Keeps reading a stream after its client has disconnected, to get the upstream's count: as long as this costs less
  * than what is in doubt, and never beyond the hold.
  */
-export class ReadOn {
-  readonly #leaving: Leaving;
+export class ReadAfterDisconnect {
+  readonly #plan: DisconnectPlan;
   readonly #clock: Pick<Clock, "after" | "monotonicMs">;
   readonly #end: () => void;
   readonly #done: () => void;
   /** The counts when the client disconnected. */
-  readonly #left: SeenCounts;
-  readonly #leftAtMs: number;
+  readonly #atDisconnect: SeenCounts;
+  readonly #disconnectedAtMs: number;
   #tokens: number;
   #shownAtMs: number;
   #bytes = 0;
   #cancelLook = () => {};
 
   /** @param end called when the reading has lasted long enough. */
-  constructor(leaving: Leaving, left: SeenCounts, clock: Pick<Clock, "after" | "monotonicMs">, end: () => void) {
-    this.#leaving = leaving;
-    this.#left = left;
+  constructor(
+    plan: DisconnectPlan,
+    atDisconnect: SeenCounts,
+    clock: Pick<Clock, "after" | "monotonicMs">,
+    end: () => void,
+  ) {
+    this.#plan = plan;
+    this.#atDisconnect = atDisconnect;
     this.#clock = clock;
     this.#end = end;
-    this.#tokens = left.produced.tokens;
-    this.#leftAtMs = clock.monotonicMs();
-    this.#shownAtMs = this.#leftAtMs;
-    this.#done = leaving.begun(end);
+    this.#tokens = atDisconnect.produced.tokens;
+    this.#disconnectedAtMs = clock.monotonicMs();
+    this.#shownAtMs = this.#disconnectedAtMs;
+    this.#done = plan.begun(end);
     this.#lookLater();
   }
 
@@ -197,17 +206,17 @@ export class ReadOn {
     if (counts.produced.tokens > this.#tokens) this.#shownAtMs = this.#clock.monotonicMs();
     this.#tokens = counts.produced.tokens;
     if (counts.final || ended || fault !== undefined) return true;
-    return this.#bytes > this.#leaving.bytesMax || !this.#leaving.covers(counts) || this.#isEnough(this.#tokens);
+    return this.#bytes > this.#plan.bytesMax || !this.#plan.covers(counts) || this.#isEnough(this.#tokens);
   }
 
   /** Whether the reading has cost as much as it could save. */
   #isEnough(tokens: number): boolean {
     const nowMs = this.#clock.monotonicMs();
-    const { doubt, forMs } = this.#leaving;
-    if (nowMs - this.#leftAtMs >= forMs) return true;
+    const { doubt, forMs } = this.#plan;
+    if (nowMs - this.#disconnectedAtMs >= forMs) return true;
     if (!doubt) return false;
     const hidden = ((nowMs - this.#shownAtMs) / MS_PER_S) * doubt.perS;
-    return tokens - this.#left.produced.tokens + hidden >= doubt.tokens;
+    return tokens - this.#atDisconnect.produced.tokens + hidden >= doubt.tokens;
   }
 
   stop(): void {
