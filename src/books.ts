@@ -1,6 +1,6 @@
 /**
- * Opens everything that keeps money and maintains it: the store with its middleware, the journal with settlement and recovery, and the
- * notices that wait in the store. `pipeline.ts` and `gateway.ts` build everything else on top.
+ * Opens everything that keeps money and maintains it: the store with its middleware, the journal with settlement and
+ * recovery, and the notices that wait in the store. `pipeline.ts` and `gateway.ts` build everything else on top.
  */
 import { randomBytes } from "node:crypto";
 import { Notices } from "./notices/notices.ts";

@@ -1,6 +1,6 @@
 /**
- * The demonstration, which runs if there is no configuration: a simulated upstream in this process, an account with funds, and a key that
- * is shown once.
+ * The demonstration, which runs if there is no configuration: a simulated upstream in this process, an account with
+ * funds, and a key that is shown once.
  */
 import { randomBytes } from "node:crypto";
 import { DEFAULTS, demoConfig } from "./config/config.ts";

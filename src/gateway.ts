@@ -1,4 +1,7 @@
-/** Builds a running gateway from its settings, and closes it. Importing it does nothing; `main.ts` and whole-process tests call it. */
+/**
+ * Builds a running gateway from its settings, and closes it. Importing it does nothing; `main.ts` and whole-process
+ * tests call it.
+ */
 
 import { randomBytes } from "node:crypto";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
@@ -41,11 +44,16 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** Timeouts for steps on Redis, if they differ from the defaults. */
   readonly storeTimes?: Pick<OpenOptions, "commandTimeoutMs" | "stepTimeoutMs">;
-  /** Returns numbers in [0, 1); decides which streams are read to their count after the client has disconnected (settle/observed.ts). */
+  /**
+   * Returns numbers in [0, 1); decides which streams are read to their count after the client has disconnected
+   * (settle/observed.ts).
+   */
   readonly chance?: () => number;
   /** Which side this process serves if a gateway has several processes (workers/workers.ts); default: both. */
   readonly serves?: "clients" | "operators";
-  /** What other processes of the gateway add: to the metrics (`page`, `sum`), and to the reasons and notes of readiness. */
+  /**
+   * What other processes of the gateway add: to the metrics (`page`, `sum`), and to the reasons and notes of readiness.
+   */
   readonly page?: (own: MetricsSnapshot) => Promise<MetricsPage>;
   readonly sum?: (own: MetricsSnapshot) => Promise<MetricsSnapshot>;
   readonly reasons?: () => readonly string[];
@@ -89,7 +97,10 @@ interface PreparedGateway {
   reload(settings: Settings): Applied;
   /** Reports that a reload was refused; the old settings stay in force. */
   reloadFailed(problems: RefusedSettings["problems"]): void;
-  /** Graceful shutdown: not ready; new requests still served for the lame-duck time; then running ones may finish until the deadline. */
+  /**
+   * Graceful shutdown: not ready; new requests still served for the lame-duck time; then running ones may finish until
+   * the deadline.
+   */
   drain(): Promise<void>;
   /** Stops at once, unless it already drains. Running requests are cut; what they owe is still settled. */
   close(): Promise<void>;
@@ -253,7 +264,10 @@ interface EndingParts {
   readonly clock: Clock;
 }
 
-/** The two ways to stop; the first one called counts. @param shutDown closes the rest when the clients' listener is closed. */
+/**
+ * The two ways to stop; the first one called counts. @param shutDown closes the rest when the clients' listener is
+ * closed.
+ */
 function ending(
   state: GatewayState,
   { clients, cut, clock }: EndingParts,
@@ -289,7 +303,10 @@ interface Listeners {
   readonly serves: GatewayOptions["serves"];
 }
 
-/** Starts the listeners that this process needs. @returns their addresses. Rejects with an error that names the setting at fault. */
+/**
+ * Starts the listeners that this process needs. @returns their addresses. Rejects with an error that names the setting
+ * at fault.
+ */
 async function listen(
   state: GatewayState,
   { clients, operators, serves }: Listeners,
@@ -306,7 +323,9 @@ async function listen(
   return { listen: state.listening, admin };
 }
 
-/** Starts the admin listener. The file of a Unix socket is replaced and restricted like that of the clients' listener. */
+/**
+ * Starts the admin listener. The file of a Unix socket is replaced and restricted like that of the clients' listener.
+ */
 async function listenToOperators(operators: AdminListener, address: Address): Promise<Address> {
   if (address.kind === "tcp") return operators.listen(address);
   await removeStaleSocket(address.path);
@@ -365,7 +384,9 @@ function invitationOf({ console }: Settings, listening: () => Address): Inviter[
   return { lastsMs, consoleUrl: () => (publicUrl ?? addressOf(listening())) + path };
 }
 
-/** The address at which a browser on this machine reaches a listener. For a listener on all interfaces it is localhost. */
+/**
+ * The address at which a browser on this machine reaches a listener. For a listener on all interfaces it is localhost.
+ */
 function addressOf(listening: Address): string {
   if (listening.kind === "unix") return "http://localhost";
   const { host, port } = listening;

@@ -94,8 +94,8 @@ function inOneProcess(gateway: Gateway): RunningGateway {
 }
 
 /**
- * Ends the process as soon as its output is written. When Node exits by itself it first removes its signal handlers, and a SIGHUP in those
- * milliseconds kills the process.
+ * Ends the process as soon as its output is written. When Node exits by itself it first removes its signal handlers,
+ * and a SIGHUP in those milliseconds kills the process.
  */
 async function leave(): Promise<never> {
   for (const stream of [process.stdout, process.stderr])
@@ -131,7 +131,10 @@ function demoAddresses(): Record<string, string> {
   return Object.fromEntries(given.filter((one): one is [string, string] => one[1] !== undefined));
 }
 
-/** Adapts an error for the demonstration, which has no settings: its addresses come from the environment, its folder is the current one. */
+/**
+ * Adapts an error for the demonstration, which has no settings: its addresses come from the environment, its folder is
+ * the current one.
+ */
 function ofDemo(error: unknown): unknown {
   if (error instanceof ListenFailure) {
     const { setting, problem, instead } = error;
@@ -156,7 +159,10 @@ function readText(file: string): string {
   }
 }
 
-/** Logs the warnings of `tollgate check`, for operators who did not run it. @param logged the warnings that were logged before. */
+/**
+ * Logs the warnings of `tollgate check`, for operators who did not run it. @param logged the warnings that were logged
+ * before.
+ */
 function logDoubts(logged: readonly string[], settings: Settings, log: Log): readonly string[] {
   const warnings = warningsOf(settings);
   const fresh = warnings.filter((warning) => !logged.includes(warning));
@@ -202,9 +208,9 @@ function keepOld(gateway: RunningGateway, problems: readonly Problem[], log: Log
 }
 
 /**
- * Waits for a signal that ends the gateway: SIGTERM (drain: the front has been notified, running streams finish) or SIGINT (stop now). A
- * second signal ends the process at once. An uncaught defect is logged, then the process drains and ends, because continuing could charge
- * wrongly (docs/failure-model.md row 78).
+ * Waits for a signal that ends the gateway: SIGTERM (drain: the front has been notified, running streams finish) or
+ * SIGINT (stop now). A second signal ends the process at once. An uncaught defect is logged, then the process drains
+ * and ends, because continuing could charge wrongly (docs/failure-model.md row 78).
  */
 function stopSignal(log: Log): Promise<"drain" | "close"> {
   const stop = Promise.withResolvers<"drain" | "close">();
@@ -322,7 +328,10 @@ process.stdout.on("error", endWithReader);
 // For every command: V8 accepts the code cache of what is loaded later only under these flags (build/warm.cjs).
 tuneHeap();
 
-/** Whether the command was to serve: the process then exits explicitly, because what could not be closed would keep it alive. */
+/**
+ * Whether the command was to serve: the process then exits explicitly, because what could not be closed would keep it
+ * alive.
+ */
 let wasToServe = false;
 
 // exitCode and not exit(), so that pending output to a pipe is written first.

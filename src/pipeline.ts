@@ -1,6 +1,6 @@
 /**
- * Opens the parts that a client's request passes through: upstreams, overload limits, tracing, and what each request gets of them.
- * `gateway.ts` connects the listeners to it; `request/run.ts` runs one request.
+ * Opens the parts that a client's request passes through: upstreams, overload limits, tracing, and what each request
+ * gets of them. `gateway.ts` connects the listeners to it; `request/run.ts` runs one request.
  */
 import { setMaxListeners } from "node:events";
 import { FailedKeys } from "./accept/failed-keys.ts";
@@ -30,7 +30,10 @@ import { addressBucket } from "./wire/address.ts";
 
 /** How long a request waits for the last charge of its own account before it is answered with `store_unavailable`. */
 const UNSETTLED_WAIT_MS = 400;
-/** With this many settlements under way, an admission of unknown outcome is not given up explicitly: its hold expires by itself. */
+/**
+ * With this many settlements under way, an admission of unknown outcome is not given up explicitly: its hold expires by
+ * itself.
+ */
 const ABANDONED_MAX = 1_000;
 
 interface OpenPipelineParts {
@@ -40,7 +43,10 @@ interface OpenPipelineParts {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;
-  /** Returns numbers in [0, 1); decides which streams are read to their count after the client has disconnected (settle/observed.ts). */
+  /**
+   * Returns numbers in [0, 1); decides which streams are read to their count after the client has disconnected
+   * (settle/observed.ts).
+   */
   readonly chance?: (() => number) | undefined;
   /** Aborts when running streams must end now. */
   readonly cut: AbortSignal;

@@ -1,6 +1,7 @@
 /**
- * The program of one worker process (workers/workers.ts): a gateway for clients only, with its own journal. It follows the messages of its
- * parent (workers/life.ts). A signal to this process ends only this process, and the parent starts another one.
+ * The program of one worker process (workers/workers.ts): a gateway for clients only, with its own journal. It follows
+ * the messages of its parent (workers/life.ts). A signal to this process ends only this process, and the parent starts
+ * another one.
  */
 
 import { randomBytes } from "node:crypto";

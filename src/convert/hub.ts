@@ -10,7 +10,8 @@ import type { JsonObject } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 
-// ---------------------------------------------------------------------------------------------- parts of a conversation
+// ---------------------------------------------------------------------------------------------- parts of a
+// conversation
 
 /** A prompt cache may end after the part that carries this. */
 export interface CacheBreakpoint {

@@ -20,8 +20,8 @@ export interface SeenEvent {
 }
 
 /**
- * Returns the usage that the client must be sent because the upstream's own is missing or incomplete: the one that it is
- * charged for. Undefined: the upstream has sent all of it.
+ * Returns the usage that the client must be sent because the upstream's own is missing or incomplete: the one that it
+ * is charged for. Undefined: the upstream has sent all of it.
  */
 export type MissingUsage = (counts: AttemptCounts) => Usage | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Notices of used-up budgets. A request that a budget refuses triggers the notice, and the store keeps it to one per budget and span. If a
- * crash loses a notice in between, the next refusal triggers it again.
+ * Notices of used-up budgets. A request that a budget refuses triggers the notice, and the store keeps it to one per
+ * budget and span. If a crash loses a notice in between, the next refusal triggers it again.
  */
 import type { AdmitRefused } from "../store/admission.ts";
 import type { Store } from "../store/contract.ts";
@@ -31,7 +31,8 @@ export function budgetTeller({
   return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
     if (span === undefined || budget === undefined) return;
     const scope = cause === "key_budget" ? keyId : accountId(tag);
-    // A budget whose span does not end counts as a new one when it is raised. When it is lowered, it was reached before.
+    // A budget whose span does not end counts as a new one when it is raised. When it is lowered, it was reached
+    // before.
     const latest = resetsAtMs ?? Number(budget);
     const ref = `${scope}:${span}:${latest}`;
     if (told.has(ref)) return;

@@ -1,4 +1,7 @@
-/** Notices of cards about to expire. No request triggers them, so the gateway that delivers checks all accounts periodically. */
+/**
+ * Notices of cards about to expire. No request triggers them, so the gateway that delivers checks all accounts
+ * periodically.
+ */
 import { type Store, StoreError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
 import { type Log, sparingly } from "../telemetry/log.ts";
@@ -70,7 +73,8 @@ export function watchCards(parts: {
       for (const { tag } of page.items) {
         if (stopped) return false;
         await lookAt(tag, wanted.cardEndsWithinMs).catch((error: unknown) => {
-          // The account's records are damaged, or its part of the store is unavailable: the other accounts are still checked.
+          // The account's records are damaged, or its part of the store is unavailable: the other accounts are still
+          // checked.
           if (!(error instanceof StoreError)) throw error;
           passedOver(`${accountId(tag)}: ${error.message}`);
         });

@@ -1,7 +1,7 @@
 /**
- * Delivers notices to their receiver. The notices of an account go out in order: the next one when the one before was accepted or given
- * up. Of the gateways that share a store, one delivers at a time. If it dies, another continues from the store and resends what was in
- * flight under the same id.
+ * Delivers notices to their receiver. The notices of an account go out in order: the next one when the one before was
+ * accepted or given up. Of the gateways that share a store, one delivers at a time. If it dies, another continues from
+ * the store and resends what was in flight under the same id.
  */
 
 import { type Store, StoreAwayError } from "../store/contract.ts";
@@ -34,12 +34,15 @@ const LANES_MAX = 10_000;
 const BACKOFF_MS = [5_000, 30_000, 120_000, 600_000, 3_600_000, 3 * 3_600_000] as const;
 const JITTER = 0.2;
 /**
- * With this many failures since the last success, the receiver itself failed and not just one notice. Once it accepts a notice again, all
- * others are retried within `HURRY_WITHIN_MS` instead of hours later.
+ * With this many failures since the last success, the receiver itself failed and not just one notice. Once it accepts a
+ * notice again, all others are retried within `HURRY_WITHIN_MS` instead of hours later.
  */
 const OUTAGE_FAILURES = 3;
 const HURRY_WITHIN_MS = 30_000;
-/** At most this often, so that a receiver that accepts a notice only now and then is not flooded: backoff continues to grow. */
+/**
+ * At most this often, so that a receiver that accepts a notice only now and then is not flooded: backoff continues to
+ * grow.
+ */
 const HURRY_EVERY_MS = 1_800_000;
 /** A notice that is older than this when it fails is given up. */
 const GIVE_UP_AFTER_MS = 3 * 86_400_000;

@@ -1,7 +1,7 @@
 /**
- * Notices that belong to no account: upstreams that are ejected, books that do not balance. They go into the store's queue for such notices.
- * If the store must not be touched because it lost data, this process delivers them from memory; after a restart the gateway finds the
- * loss again and notifies again.
+ * Notices that belong to no account: upstreams that are ejected, books that do not balance. They go into the store's
+ * queue for such notices. If the store must not be touched because it lost data, this process delivers them from
+ * memory; after a restart the gateway finds the loss again and notifies again.
  */
 import { type Store, StoreError } from "../store/contract.ts";
 import { GATEWAY_OUTBOX, type NewNotice, type WaitingNotices } from "../store/notices.ts";
@@ -82,7 +82,8 @@ export class GatewayQueue implements DirectQueue {
     this.#adding ??= this.#addAll().then((isTaken) => {
       this.#adding = undefined;
       if (this.#waiting.length === 0) return;
-      // A notice queued after this pass last looked at the queue found the pass still running and did not start another.
+      // A notice queued after this pass last looked at the queue found the pass still running and did not start
+      // another.
       if (isTaken) return this.#add();
       if (!this.#stopped) this.#cancel = this.#parts.clock.after(AGAIN_AFTER_MS, () => void this.#add());
     });
@@ -104,7 +105,10 @@ export class GatewayQueue implements DirectQueue {
     return true;
   }
 
-  /** Queues for delivery from memory. A process that does not deliver drops it: the one that delivers sees the same event. */
+  /**
+   * Queues for delivery from memory. A process that does not deliver drops it: the one that delivers sees the same
+   * event.
+   */
   #keep(notice: QueuedNotice): void {
     const { onDirect } = this.#parts;
     if (!onDirect) return;

@@ -29,8 +29,8 @@ const AMOUNTS = new Set(["balance", "below", "limit", "quota", "rest"]);
 const INSTANTS = new Set(["ends_at", "resets_at"]);
 
 /**
- * Makes the message. Its id follows from what the notice reports. If a store loses a notice and a journal or a second call creates it again,
- * a receiver recognizes it as the same.
+ * Makes the message. Its id follows from what the notice reports. If a store loses a notice and a journal or a second
+ * call creates it again, a receiver recognizes it as the same.
  */
 export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told): NoticeMessage {
   const named = createHash("sha256")
@@ -55,8 +55,9 @@ function factOf(fact: string, text: string): Readonly<Record<string, string>> {
 }
 
 /**
- * The headers of one attempt (https://www.standardwebhooks.com). The standard's library verifies them in the tests. It does not sign here,
- * because then a fault of the library would be on both sides (docs/decisions/notices-wait-with-what-they-tell-of.md).
+ * The headers of one attempt (https://www.standardwebhooks.com). The standard's library verifies them in the tests. It
+ * does not sign here, because then a fault of the library would be on both sides
+ * (docs/decisions/notices-wait-with-what-they-tell-of.md).
  * @param secrets each of them signs, so that secrets can be rotated while both are valid.
  */
 export function signedHeaders(

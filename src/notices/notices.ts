@@ -1,6 +1,6 @@
 /**
- * Puts the notices of one process together: those that the store writes, those of the gateway, cards about to expire, and their delivery.
- * `docs/notices.md` describes them for receivers.
+ * Puts the notices of one process together: those that the store writes, those of the gateway, cards about to expire,
+ * and their delivery. `docs/notices.md` describes them for receivers.
  */
 import { hostname } from "node:os";
 import type { AdmitRefused } from "../store/admission.ts";

@@ -30,7 +30,10 @@ interface SendParts {
   readonly signal: AbortSignal;
 }
 
-/** Sends the message. Never rejects. Redirects are not followed: they would take the message to an address that is not configured. */
+/**
+ * Sends the message. Never rejects. Redirects are not followed: they would take the message to an address that is not
+ * configured.
+ */
 export async function send(
   message: NoticeMessage,
   { url, secrets }: Pick<NoticeSettings, "url" | "secrets">,

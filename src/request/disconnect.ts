@@ -133,7 +133,8 @@ export function disconnectPlanOf(
       const { served: _, ...produced } = seen.produced;
       return costSoFar(permit, { ...seen, produced }, { cause: "client_gone", pace, tier }).cost < permit.hold;
     },
-    // Ending a stream that can be read later would release no funds: it costs the whole hold, however little of it was seen.
+    // Ending a stream that can be read later would release no funds: it costs the whole hold, however little of it was
+    // seen.
     begun: (end) => (isReadLater ? () => {} : parts.disconnected.add(admitted.tag, end)),
   };
 }

@@ -30,7 +30,8 @@ export interface StreamEnd {
   readonly reason: string;
   readonly complete: boolean;
   /**
-   * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise 3).
+   * Whether any output, or the reply's proper end with a count, was handed to a socket not known to be closed (promise
+   * 3).
    */
   readonly delivered: boolean;
   /** Whether the upstream had to be stopped before its count, after a stop string of the client's. */

@@ -49,14 +49,15 @@ function priceOf({ model, group }: ChargeTerms, usage: Usage, tier: string | und
 }
 
 /**
- * The settlement of a request that has ended, for whatever reason: what its attempts used, what that costs, who pays, and the
- * ledger lines for it.
+ * The settlement of a request that has ended, for whatever reason: what its attempts used, what that costs, who pays,
+ * and the ledger lines for it.
  */
 export function settlementOf(terms: ChargeTerms, ending: Ending): Charge {
   const { answer, attempts: used, unpaid } = usedBy(terms, ending);
   const answered = answer && billOf(answer);
   const attempts = used.map((one) => billedAttempt(one, answered));
-  // If no upstream answered, an attempt that the client wasted is billed like an undelivered answer. No other attempt follows it.
+  // If no upstream answered, an attempt that the client wasted is billed like an undelivered answer. No other attempt
+  // follows it.
   const last = attempts.at(-1);
   const bill = answered ?? (last && isClientsDoing(last.attempt) ? last.bill : undefined);
   const others = [...attempts.map((one) => one.bill), unpaid && billOf(unpaid)].filter(
@@ -80,15 +81,16 @@ function billedAttempt({ attempt, used, why }: UsedAttempt, answered: Bill | und
 }
 
 /**
- * What the client owes. It owes nothing for what was not delivered. Exception: if the client disconnected and its account has used up
- * its allowance for that, the store charges it as if it had disconnected after the first byte.
+ * What the client owes. It owes nothing for what was not delivered. Exception: if the client disconnected and its
+ * account has used up its allowance for that, the store charges it as if it had disconnected after the first byte.
  */
 function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefined {
   const { metered, tier } = bill;
   const { delivered, leftAllowance: allowance } = ending;
   if (!delivered && (allowance === undefined || !isByClient(ending, bill) || terms.unmetered)) return undefined;
   const { amount: price, snapshot } = priceOf(terms, metered.usage, tier);
-  // An upstream's final count is owed in full. Our own estimate never costs more than was held for it (ARCHITECTURE.md promise 3).
+  // An upstream's final count is owed in full. Our own estimate never costs more than was held for it (ARCHITECTURE.md
+  // promise 3).
   const amount = metered.counted === "upstream" ? price : leastNano(price, mostEstimated(terms, bill));
   if (!delivered) return amount === ZERO ? undefined : { amount, snapshot, over: ZERO, allowance };
   if (terms.unmetered) return { amount: ZERO, snapshot, over: ZERO, allowance: undefined };
@@ -96,15 +98,18 @@ function owedFor(terms: ChargeTerms, ending: Ending, bill: Bill): Owed | undefin
   return { amount: asked, snapshot, over: nanoUsd(amount - asked), allowance: undefined };
 }
 
-/** The hold, plus the tool calls beyond those that it covers: these calls were seen, so they do not depend on the token estimate. */
+/**
+ * The hold, plus the tool calls beyond those that it covers: these calls were seen, so they do not depend on the token
+ * estimate.
+ */
 function mostEstimated({ hold, model, group }: ChargeTerms, { callsBeyondHold }: RouteUse): NanoUsd {
   if (!callsBeyondHold) return hold;
   return nanoUsd(hold + charge(model.price, group.multiplier, { ...NO_USAGE, toolCalls: callsBeyondHold }).amount);
 }
 
 /**
- * Whether the client caused the bill, by disconnecting or by what it asked for. What was wasted before there was an answer is
- * always caused by the client.
+ * Whether the client caused the bill, by disconnecting or by what it asked for. What was wasted before there was an
+ * answer is always caused by the client.
  */
 function isByClient({ route, askedFor }: Ending, { ended }: Bill): boolean {
   return route === undefined || askedFor === true || ended === CLIENT_GONE;

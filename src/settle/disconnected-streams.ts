@@ -1,6 +1,7 @@
 /**
- * Streams whose client has disconnected and which the gateway keeps reading for their bill. Their holds are still in place. When the
- * same account sends a request and is short of funds, they end at once with what is known so far (ARCHITECTURE.md promise 5).
+ * Streams whose client has disconnected and which the gateway keeps reading for their bill. Their holds are still in
+ * place. When the same account sends a request and is short of funds, they end at once with what is known so far
+ * (ARCHITECTURE.md promise 5).
  */
 import type { AccountTag } from "../values/key.ts";
 

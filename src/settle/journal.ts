@@ -1,6 +1,6 @@
 /**
- * The journal's interface: a charge exists from the moment `final` resolves. `journal/open.ts` opens the implementation, which keeps
- * its records on disk. It is the same for both kinds of store.
+ * The journal's interface: a charge exists from the moment `final` resolves. `journal/open.ts` opens the
+ * implementation, which keeps its records on disk. It is the same for both kinds of store.
  */
 import type { SettleAsk } from "../store/settlement.ts";
 import type { NanoUsd } from "../values/money.ts";
@@ -13,7 +13,9 @@ interface OpenRecord {
   readonly hold: NanoUsd;
 }
 
-/** An administrative write that the store has acknowledged, with all that is needed to replay it if the store loses it. */
+/**
+ * An administrative write that the store has acknowledged, with all that is needed to replay it if the store loses it.
+ */
 export interface AdminRecord {
   readonly kind:
     | "account_create"

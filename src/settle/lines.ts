@@ -1,4 +1,7 @@
-/** What the store is asked to write for a finished request: the charge or the release of the hold, its lines, and costs by upstream. */
+/**
+ * What the store is asked to write for a finished request: the charge or the release of the hold, its lines, and costs
+ * by upstream.
+ */
 
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import { type AbsorbedAttempt, CUT_OVER_HOLD, type SettleAsk, type UpstreamCost } from "../store/settlement.ts";
@@ -154,8 +157,8 @@ function noteOf({ attempt, bill, why }: BilledAttempt, price: Price, isPaid: boo
 
 /**
  * What a bill costs the operator, by upstream and model, for comparison with a vendor's invoice.
- * @param charged whether a client is charged for it; the client may pay less than the cost. No client pays for an undelivered answer,
- * a failed attempt, or tool calls that were not asked for.
+ * @param charged whether a client is charged for it; the client may pay less than the cost. No client pays for an
+ * undelivered answer, a failed attempt, or tool calls that were not asked for.
  */
 export function upstreamCost(
   { route, metered, cost }: Pick<Bill, "route" | "metered" | "cost">,
@@ -174,8 +177,8 @@ export function upstreamCost(
 }
 
 /**
- * Adds up the costs of the same upstream and model, because a store takes each pair once. What costs nothing and is not charged has
- * no line and is left out.
+ * Adds up the costs of the same upstream and model, because a store takes each pair once. What costs nothing and is not
+ * charged has no line and is left out.
  */
 export function eachOnce(costs: readonly UpstreamCost[]): readonly UpstreamCost[] {
   // Usually there is one.
@@ -240,7 +243,8 @@ export function voidOf(terms: ChargeTerms): SettleAsk {
 }
 
 /**
- * Gives up an admission whose outcome is unknown. If the store has carried it out, or does so later, its hold is released.
+ * Gives up an admission whose outcome is unknown. If the store has carried it out, or does so later, its hold is
+ * released.
  * @param nowMs when the wait for the answer failed; the store's own time is not known.
  */
 export function abandoned(

@@ -37,7 +37,10 @@ export interface AttemptNote {
 interface MemoFacts {
   /** The prices behind the line's amount, if they differ from the cost prices. */
   readonly prices?: PriceSnapshot;
-  /** Whether the hold was for the worst case, because the account's charges have repeatedly exceeded its holds and funds. */
+  /**
+   * Whether the hold was for the worst case, because the account's charges have repeatedly exceeded its holds and
+   * funds.
+   */
   readonly heldWorstCase?: boolean | undefined;
   /** Why the client pays although nothing was delivered. */
   readonly paid?: string | undefined;
@@ -69,8 +72,8 @@ const ANSWERED_BY = pieceOf(',"answered_by":');
 const END = pieceOf("}");
 
 /**
- * A JSON object, flat except for tools and attempts. Token counts are numbers, prices are integer strings. Its quoted text for the
- * journal's record is made at the same time (quotedMemo).
+ * A JSON object, flat except for tools and attempts. Token counts are numbers, prices are integer strings. Its quoted
+ * text for the journal's record is made at the same time (quotedMemo).
  */
 export function memoOf(
   { hold, catalogVersion }: Pick<ChargeTerms, "hold" | "catalogVersion">,
@@ -112,7 +115,10 @@ export function memoOf(
 /** The last memo made. */
 let last: TextPiece = pieceOf("{}");
 
-/** A memo as a JSON string. The charge usually goes to the journal in the same turn, so its quoted text is usually at hand. */
+/**
+ * A memo as a JSON string. The charge usually goes to the journal in the same turn, so its quoted text is usually at
+ * hand.
+ */
 export function quotedMemo(memo: string): string {
   return memo === last.plain ? `"${last.within}"` : quote(memo);
 }

@@ -1,6 +1,6 @@
 /**
- * Computes what a request has used, attempt by attempt: the billed tokens follow from the upstream's count or from what passed through
- * the gateway (ARCHITECTURE.md promise 3).
+ * Computes what a request has used, attempt by attempt: the billed tokens follow from the upstream's count or from what
+ * passed through the gateway (ARCHITECTURE.md promise 3).
  */
 import type { ChargeTerms } from "../store/charge-terms.ts";
 import type { Route } from "../values/catalog.ts";
@@ -85,22 +85,25 @@ export interface AttemptFacts {
 /** How the request ended, as far as it matters for money. */
 export interface Ending extends ReplyEnd {
   /**
-   * Whether the client pays (ARCHITECTURE.md promise 3): output or a proper end with a count was handed to a socket not known
-   * to be closed, or the gateway ended the stream because funds ran out.
+   * Whether the client pays (ARCHITECTURE.md promise 3): output or a proper end with a count was handed to a socket not
+   * known to be closed, or the gateway ended the stream because funds ran out.
    */
   readonly delivered: boolean;
   /** The route of the attempt that answered; undefined if none did. */
   readonly route: Route | undefined;
   /** The tier that this attempt asked for; undefined for the standard one. */
   readonly tier?: string | undefined;
-  /** Whether the client may have caused the failure. What was not delivered is then absorbed as if the client had disconnected. */
+  /**
+   * Whether the client may have caused the failure. What was not delivered is then absorbed as if the client had
+   * disconnected.
+   */
   readonly askedFor?: boolean;
   readonly measured: MeasuredReply;
   /** Every attempt in order, including the one that answered. */
   readonly attempts?: readonly AttemptFacts[] | undefined;
   /**
-   * What an account may cost per day by disconnecting before anything is delivered; undefined if the client did not end the request,
-   * so that the allowance does not apply.
+   * What an account may cost per day by disconnecting before anything is delivered; undefined if the client did not end
+   * the request, so that the allowance does not apply.
    */
   readonly leftAllowance?: NanoUsd | undefined;
 }
@@ -180,18 +183,18 @@ export function usedBy(terms: ChargeTerms, ending: Ending): RequestUse {
 const UNPAID_CALLS = "unpaid_tool_calls";
 
 /**
- * The tier at which an attempt is charged: the one that the upstream was asked for. It may differ from the client's, because a
- * translation may leave the tier out.
- * @param sent undefined for the standard tier. If what was sent has no price of its own, the tier of the request's terms is charged:
- * several tiers may have only one price together.
+ * The tier at which an attempt is charged: the one that the upstream was asked for. It may differ from the client's,
+ * because a translation may leave the tier out.
+ * @param sent undefined for the standard tier. If what was sent has no price of its own, the tier of the request's
+ * terms is charged: several tiers may have only one price together.
  */
 export function tierCharged({ model, terms }: Pick<ChargeTerms, "model" | "terms">, sent: string | undefined) {
   return sent === undefined || model.price.tiers.has(sent) ? sent : terms.tier;
 }
 
 /**
- * A failed attempt. Without a count, upstreams bill neither their own refusals nor what never reached them. Any other failed attempt
- * may be on their bill.
+ * A failed attempt. Without a count, upstreams bill neither their own refusals nor what never reached them. Any other
+ * failed attempt may be on their bill.
  */
 function failedAttempt(attempt: AttemptFacts, terms: ChargeTerms): UsedAttempt {
   const { upstream, model, sentToUpstream, refusedByUpstream, usage, outcome: ended } = attempt;
@@ -206,9 +209,10 @@ function failedAttempt(attempt: AttemptFacts, terms: ChargeTerms): UsedAttempt {
 const ESTIMATE_BYTES_PER_TOKEN = 4;
 
 /**
- * What a failed attempt has used. If the upstream counted it, that count is on the upstream's bill. Without a count the estimate is: the
- * input, the part of the answer that arrived at 4 bytes per token, and what may have been produced unseen. If the client caused the
- * failure, unseen calls of the offered tools are added, as many of each as the hold covers.
+ * What a failed attempt has used. If the upstream counted it, that count is on the upstream's bill. Without a count the
+ * estimate is: the input, the part of the answer that arrived at 4 bytes per token, and what may have been produced
+ * unseen. If the client caused the failure, unseen calls of the offered tools are added, as many of each as the hold
+ * covers.
  */
 function meterFailed(attempt: AttemptFacts, { terms, outputMost, model }: ChargeTerms): Metered {
   const { usage: counted, bytesReceived, hiddenTokens = 0, unseenCalls = {} } = attempt;
@@ -277,15 +281,17 @@ const MS_PER_S = 1_000;
 /** Bytes per token of the densest text. Events with fewer bytes do not count as a token each. */
 const DENSEST_BYTES_PER_TOKEN = 2;
 
-/** What a running reply has used so far, as it would be billed if it ended this way now; its route does not matter yet. */
+/**
+ * What a running reply has used so far, as it would be billed if it ended this way now; its route does not matter yet.
+ */
 export function meterSoFar(terms: ChargeTerms, seen: MeasuredReply, end: ReplyEnd): Usage {
   const evidence = evidenceOf(terms, end, undefined);
   return withCalls(terms, meter(seen, evidence), seen.produced, undefined).metered.usage;
 }
 
 /**
- * Adds the tool calls to the bill: calls of hosted tools that the request offered, and the extras that it asked for. Also returns the
- * calls that no client is charged for.
+ * Adds the tool calls to the bill: calls of hosted tools that the request offered, and the extras that it asked for.
+ * Also returns the calls that no client is charged for.
  * @param route that answered; undefined: not known yet.
  */
 function withCalls(
@@ -304,8 +310,8 @@ function withCalls(
 }
 
 /**
- * The extras that a request asked for by a member of its own (`price.options`). Each counts as one call of a tool of that name, because
- * no upstream counts them. Most extras do not reach a route that needs translation.
+ * The extras that a request asked for by a member of its own (`price.options`). Each counts as one call of a tool of
+ * that name, because no upstream counts them. Most extras do not reach a route that needs translation.
  */
 function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route | undefined): readonly string[] {
   if (!route || options.length === 0) return options;
@@ -315,9 +321,11 @@ function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route
 
 /**
  * How to estimate a count that never arrived:
- * - The client disconnected, or its stop string ended the reply: the client caused it, so the highest count that the evidence allows.
+ * - The client disconnected, or its stop string ended the reply: the client caused it, so the highest count that the
+ *   evidence allows.
  * - The reply ended by itself or because funds ran out: hidden output is added if the model is known to hide some.
- * - Anything else cut the reply: only what was seen. No client pays for a guess when the upstream or the gateway broke off.
+ * - Anything else cut the reply: only what was seen. No client pays for a guess when the upstream or the gateway broke
+ *   off.
  * @param route that answered; undefined: the reply still runs, and unseen calls are not counted yet.
  */
 function evidenceOf(
@@ -342,10 +350,10 @@ function evidenceOf(
 const MAY_HIDE: ReadonlySet<string> = new Set([COMPLETE, CLIENT_GONE, BRAKE]);
 
 /**
- * Returns the upstream's final count if there is one; a missing side (input or output) is estimated. Without a final count it is what was
- * seen plus what may have been hidden, up to the requested limit. A snapshot then gives the input, which is final from the start, and
- * the output if that is more than what was seen. Calls of hosted tools that were seen count as made, and their results count as
- * additional input.
+ * Returns the upstream's final count if there is one; a missing side (input or output) is estimated. Without a final
+ * count it is what was seen plus what may have been hidden, up to the requested limit. A snapshot then gives the input,
+ * which is final from the start, and the output if that is more than what was seen. Calls of hosted tools that were
+ * seen count as made, and their results count as additional input.
  */
 export function meter({ usage: counted, final, produced, silentMs }: MeasuredReply, evidence: Evidence): Metered {
   const shown = visible(produced, evidence);

@@ -1,7 +1,7 @@
 /**
- * What completed replies show about a model at an upstream: how much of its output is hidden, how fast it produces hidden tokens, and
- * how many tokens its visible text has. This prices replies whose count never arrived because the client disconnected. Each process
- * learns for itself and forgets at its end (docs/decisions/what-leaving-costs.md).
+ * What completed replies show about a model at an upstream: how much of its output is hidden, how fast it produces
+ * hidden tokens, and how many tokens its visible text has. This prices replies whose count never arrived because the
+ * client disconnected. Each process learns for itself and forgets at its end (docs/decisions/what-leaving-costs.md).
  */
 import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
 
@@ -26,8 +26,8 @@ export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hid
 }
 
 /**
- * After a disconnect, this share of streams is read to the end even if the model is assumed to hide nothing; and all streams that were
- * silent for at least this long.
+ * After a disconnect, this share of streams is read to the end even if the model is assumed to hide nothing; and all
+ * streams that were silent for at least this long.
  */
 const CHECKED_SHARE = 1 / 8;
 const CHECKED_SILENT_MS = 7_000;
@@ -99,9 +99,10 @@ export class Observed {
   }
 
   /**
-   * Decides by chance whether a stream is read to its count after the client has disconnected, although its model is assumed to hide
-   * nothing. A model may start to think, and if every client disconnected before the count, that would never be noticed. The longer the
-   * silence, the higher the chance. Random, so that no client can predict which stream is checked.
+   * Decides by chance whether a stream is read to its count after the client has disconnected, although its model is
+   * assumed to hide nothing. A model may start to think, and if every client disconnected before the count, that would
+   * never be noticed. The longer the silence, the higher the chance. Random, so that no client can predict which stream
+   * is checked.
    */
   drawCheck({ silentMs }: { readonly silentMs: number }): boolean {
     return this.#random() < CHECKED_SHARE + (1 - CHECKED_SHARE) * (silentMs / CHECKED_SILENT_MS);

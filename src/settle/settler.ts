@@ -1,6 +1,6 @@
 /**
- * Stage settle: every admitted request ends here exactly once. FINAL goes to the journal. The settlement goes to the store on the
- * connection that later admissions use, and is retried until the store answers.
+ * Stage settle: every admitted request ends here exactly once. FINAL goes to the journal. The settlement goes to the
+ * store on the connection that later admissions use, and is retried until the store answers.
  */
 
 import { type Store, StoreError } from "../store/contract.ts";
@@ -20,8 +20,8 @@ interface SettlerParts {
   readonly deadLetters: Pick<DeadLetters, "add">;
   readonly clock: Clock;
   /**
-   * Restores what is known of an account to a store that has lost it. Rejects with StoreError while that is not possible. Without it
-   * only the store is asked.
+   * Restores what is known of an account to a store that has lost it. Rejects with StoreError while that is not
+   * possible. Without it only the store is asked.
    */
   readonly restored?: () => Promise<void>;
   /** Delays the verdict that an account is missing. Without it the store's first answer counts. */
@@ -44,7 +44,9 @@ export interface Settler {
   settle(ask: SettleAsk, isAwaited?: boolean): Promise<void>;
   /** Settles a charge that an earlier process left behind. */
   resume(leftover: Leftover): Resumed;
-  /** Resolves when the store has answered all charges of the account that are under way; undefined if there are none. */
+  /**
+   * Resolves when the store has answered all charges of the account that are under way; undefined if there are none.
+   */
   unsettled(tag: AccountTag): Promise<void> | undefined;
   /** Settlements that the store has not answered yet. */
   pending(): number;
@@ -55,7 +57,10 @@ export interface Settler {
 }
 
 interface Resumed {
-  /** Resolves when the store has answered, or has refused this one charge: that is retried, and no other charge needs to wait for it. */
+  /**
+   * Resolves when the store has answered, or has refused this one charge: that is retried, and no other charge needs to
+   * wait for it.
+   */
   readonly passed: Promise<void>;
   /** Resolves when the store has answered. */
   readonly answered: Promise<void>;
@@ -85,14 +90,14 @@ interface Sending {
 
 const RETRY_FIRST_MS = 50;
 /**
- * A circuit breaker may need two and a half seconds to notice that the store is back. With this maximum everything settles within five
- * seconds (docs/failure-model.md invariant 28).
+ * A circuit breaker may need two and a half seconds to notice that the store is back. With this maximum everything
+ * settles within five seconds (docs/failure-model.md invariant 28).
  */
 const RETRY_MAX_MS = 2_000;
 
 /**
- * The store's client collects the commands of one turn of the event loop and writes them in the check phase. Continuing only after
- * that puts the settlement on the wire before the client's last bytes (ARCHITECTURE.md promise 5).
+ * The store's client collects the commands of one turn of the event loop and writes them in the check phase. Continuing
+ * only after that puts the settlement on the wire before the client's last bytes (ARCHITECTURE.md promise 5).
  */
 function writtenOut(clock: Clock): Promise<void> {
   return new Promise((resolve) => void afterTurn(clock, resolve));
@@ -106,8 +111,8 @@ export function createSettler(parts: SettlerParts): Settler {
   const idle: (() => void)[] = [];
 
   /**
-   * Sends the charge as soon as it is durable, in the same turn and so before the client's last bytes. It awaits the journal's promise
-   * directly, because chaining another promise costs 0.2 us.
+   * Sends the charge as soon as it is durable, in the same turn and so before the client's last bytes. It awaits the
+   * journal's promise directly, because chaining another promise costs 0.2 us.
    */
   async function untilAnswered(ask: SettleAsk, orphan: boolean, sending: Sending): Promise<void> {
     const { final, onTried, isAwaited = false } = sending;
@@ -133,7 +138,9 @@ export function createSettler(parts: SettlerParts): Settler {
     }
   }
 
-  /** One attempt and the handling of its answer, in one function: awaiting a second one costs 0.3 us for each charge. */
+  /**
+   * One attempt and the handling of its answer, in one function: awaiting a second one costs 0.3 us for each charge.
+   */
   async function charge(ask: SettleAsk, orphan: boolean, isAwaited: boolean): Promise<void> {
     let answer: Answer;
     try {
@@ -173,7 +180,10 @@ export function createSettler(parts: SettlerParts): Settler {
     });
   }
 
-  /** If the journal cannot take the charge, the store must have been asked before the client gets its end (invariant 29). */
+  /**
+   * If the journal cannot take the charge, the store must have been asked before the client gets its end (invariant
+   * 29).
+   */
   function record(ask: SettleAsk, orphan: boolean, sending: Pick<Sending, "isAwaited" | "onTried">): Recorded {
     let tried: PromiseWithResolvers<void> | undefined;
     const final = journal.final(ask, orphan);

@@ -18,8 +18,8 @@ export interface GroupTerms {
   /** The same for the smallest useful form of the request; at most holdFull. */
   readonly holdMin: NanoUsd;
   /**
-   * The same two amounts without estimates, at least as large. Used for an account whose charges repeatedly exceeded its
-   * holds and its funds or budgets.
+   * The same two amounts without estimates, at least as large. Used for an account whose charges repeatedly exceeded
+   * its holds and its funds or budgets.
    */
   readonly worstCase?: { readonly holdFull: NanoUsd; readonly holdMin: NanoUsd } | undefined;
   /** Requests per minute, or undefined for no such limit. */

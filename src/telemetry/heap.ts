@@ -1,23 +1,25 @@
 /**
- * Controls which objects V8 moves to the old generation, and shrinks the heap again. V8 returns the memory of a start or a peak only when
- * its host reports that it is idle, which Node never does. Without this, a gateway of 138 MB would stay at 178 MB forever, and after a
- * peak at the size of the peak.
+ * Controls which objects V8 moves to the old generation, and shrinks the heap again. V8 returns the memory of a start
+ * or a peak only when its host reports that it is idle, which Node never does. Without this, a gateway of 138 MB would
+ * stay at 178 MB forever, and after a peak at the size of the peak.
  */
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
 import { type Clock, systemClock } from "../values/time.ts";
 
 /**
- * Sets V8 flags for a process that serves; call it before serving. V8 rejects a code cache that was made under other flags
- * (build/warm.cjs).
+ * Sets V8 flags for a process that serves; call it before serving. V8 rejects a code cache that was made under other
+ * flags (build/warm.cjs).
  *
- * --no-allocation-site-pretenuring: all new objects are allocated in the young generation. By default, once most objects of an allocation
- * site have survived a collection (as with 32 requests at once), V8 allocates the site's objects directly in the old generation. There
- * only a full collection frees them and everything that they reference. With one such site, for example the list of the steps of a turn,
- * all of a request's 6 KB became old, in some starts of a process and not in others.
+ * --no-allocation-site-pretenuring: all new objects are allocated in the young generation. By default, once most
+ * objects of an allocation site have survived a collection (as with 32 requests at once), V8 allocates the site's
+ * objects directly in the old generation. There only a full collection frees them and everything that they reference.
+ * With one such site, for example the list of the steps of a turn, all of a request's 6 KB became old, in some starts
+ * of a process and not in others.
  *
- * --no-maglev-destroy-on-background: the memory that the middle compiler (Maglev) used for a function is freed as soon as the function is
- * compiled. By default V8 leaves that to another thread, later, when 40 MB of malloc memory are fragmented.
+ * --no-maglev-destroy-on-background: the memory that the middle compiler (Maglev) used for a function is freed as soon
+ * as the function is compiled. By default V8 leaves that to another thread, later, when 40 MB of malloc memory are
+ * fragmented.
  */
 export function tuneHeap(): void {
   setFlagsFromString("--no-allocation-site-pretenuring");
@@ -28,19 +30,21 @@ export function tuneHeap(): void {
 const LOOK_MS = 1_000;
 const QUIET_CPU_MS = 20;
 /**
- * Idle checks in a row before a collection: one minute. Not earlier, because a collection also drops compiled code, and the next requests
- * would wait for its compilation.
+ * Idle checks in a row before a collection: one minute. Not earlier, because a collection also drops compiled code, and
+ * the next requests would wait for its compilation.
  */
 const QUIET_LOOKS = 60;
 /** A collection takes a tenth of a second, so the process must have grown at least this much. */
 const GROWN_BYTES = 32 * 1024 * 1024;
 /**
- * Checks between two collections while the process is short of memory, when requests are refused soon or already. The number doubles each
- * time that a collection frees little. A flood of large bodies leaves garbage that V8 does not collect soon, because refused requests
- * allocate almost nothing: without this, everyone would be refused for a minute.
+ * Checks between two collections while the process is short of memory, when requests are refused soon or already. The
+ * number doubles each time that a collection frees little. A flood of large bodies leaves garbage that V8 does not
+ * collect soon, because refused requests allocate almost nothing: without this, everyone would be refused for a minute.
  */
 const CRAMPED_LOOKS = { least: 3, most: 30 } as const;
-/** Share of the memory that a collection must free to justify the next one soon; a busy process always has some garbage. */
+/**
+ * Share of the memory that a collection must free to justify the next one soon; a busy process always has some garbage.
+ */
 const CRAMPED_SHARE = 0.1;
 const US_PER_MS = 1_000;
 
@@ -71,8 +75,9 @@ async function collect(): Promise<void> {
 }
 
 /**
- * Returns memory that glibc's malloc has free between blocks in use, which malloc never does by itself: 34 MB after 20,000 complete
- * replies, in 40 ms (15 MB in 8 ms with one malloc arena, docs/operation.md). Called through Node's FFI, if this Node has it.
+ * Returns memory that glibc's malloc has free between blocks in use, which malloc never does by itself: 34 MB after
+ * 20,000 complete replies, in 40 ms (15 MB in 8 ms with one malloc arena, docs/operation.md). Called through Node's
+ * FFI, if this Node has it.
  */
 function trimMalloc(): void {
   if (process.platform !== "linux") return;

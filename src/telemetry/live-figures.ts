@@ -8,7 +8,9 @@ export interface LiveFigures {
   readonly requests: number;
   /** The refused ones among them, by cause. */
   readonly refusals: ReadonlyMap<string, number>;
-  /** Cumulative counts of first tokens, by their maximum delay after the request in seconds; the last key is Infinity. */
+  /**
+   * Cumulative counts of first tokens, by their maximum delay after the request in seconds; the last key is Infinity.
+   */
   readonly firstTokens: ReadonlyMap<number, number>;
   /** US dollars by group. */
   readonly spendUsd: ReadonlyMap<string, number>;

@@ -29,8 +29,8 @@ export async function openLog(level: LogOptions["level"], pretty = false): Promi
 }
 
 /**
- * Makes the log of a process. By construction no secrets reach it: credentials are `Secret` values, which print as stars, and no stage logs
- * a body or a header. As a last line of defense, members are also redacted by name.
+ * Makes the log of a process. By construction no secrets reach it: credentials are `Secret` values, which print as
+ * stars, and no stage logs a body or a header. As a last line of defense, members are also redacted by name.
  */
 export function createLog(options: LogOptions): Log {
   const destination: DestinationStream = options.destination ?? STANDARD_OUTPUT;
@@ -45,7 +45,8 @@ export function createLog(options: LogOptions): Log {
     destination,
   );
   const writer = (level: Level) => (facts: object, message: string) => {
-    // For flat facts JSON.stringify is ten times as fast as pino, which checks names for redaction and writes member by member.
+    // For flat facts JSON.stringify is ten times as fast as pino, which checks names for redaction and writes member by
+    // member.
     if (needsPino(facts)) pinoLog[level](facts, message);
     else if (pinoLog.isLevelEnabled(level)) destination.write(flatLine(level, facts, message));
   };
@@ -105,12 +106,13 @@ const WAITING_BYTES_MAX = 8 * 1024 * 1024;
 const LASTING = /^{"level":"(warn|error)"/;
 
 /**
- * Writes the lines of one turn of the event loop in few pieces, and the rest when the process ends. Workers share a pipe. When the pipe is
- * full, a write larger than a piece is split and mixed with the lines of other workers. So a piece has only whole lines, and is written
- * only after the one before, because the stream would join pieces that wait.
+ * Writes the lines of one turn of the event loop in few pieces, and the rest when the process ends. Workers share a
+ * pipe. When the pipe is full, a write larger than a piece is split and mixed with the lines of other workers. So a
+ * piece has only whole lines, and is written only after the one before, because the stream would join pieces that wait.
  *
- * The reader may have stopped, for example a log collector whose disk is full. What waits for it is bounded; without a limit the process
- * would run short of memory and refuse clients. Warnings and errors are always kept: they are few and may concern money.
+ * The reader may have stopped, for example a log collector whose disk is full. What waits for it is bounded; without a
+ * limit the process would run short of memory and refuse clients. Warnings and errors are always kept: they are few and
+ * may concern money.
  */
 class GatheredOutput {
   readonly #pieces: string[] = [];
@@ -184,7 +186,10 @@ export const takeDroppedLines = (): number => STANDARD_OUTPUT.takeDropped();
 
 const REPEAT_MS = 60_000;
 
-/** @returns the function to call at each failure; it calls `report` if the reason is new or was last reported a minute ago. */
+/**
+ * @returns the function to call at each failure; it calls `report` if the reason is new or was last reported a minute
+ * ago.
+ */
 export function sparingly(clock: Clock, report: (reason: string) => void): (reason: string) => void {
   let last: string | undefined;
   let lastMs = 0;

@@ -1,6 +1,6 @@
 /**
- * Metrics for Prometheus; docs/metrics.md lists them. Counters, histograms and gauges that change with each request use series.ts;
- * prom-client has the other gauges and the process's own metrics.
+ * Metrics for Prometheus; docs/metrics.md lists them. Counters, histograms and gauges that change with each request use
+ * series.ts; prom-client has the other gauges and the process's own metrics.
  */
 import { collectDefaultMetrics, Gauge, type Metric, type OpenMetricsContentType, Registry } from "prom-client";
 import { type Group, groupServes, type Model, type Route } from "../values/catalog.ts";
@@ -40,7 +40,10 @@ export interface MetricsPage {
   readonly body: string;
 }
 
-/** How a gauge is combined on a page of several processes: the worst value for a state that each of them sees, else the sum. */
+/**
+ * How a gauge is combined on a page of several processes: the worst value for a state that each of them sees, else the
+ * sum.
+ */
 function aggregatorOf(name: string): "min" | "max" | "sum" | "first" {
   if (addedOnce(name)) return "first";
   if (/(_up|_healthy|_success)$/.test(name)) return "min";
@@ -94,7 +97,8 @@ function makersOn(registers: Registry<OpenMetricsContentType>[]) {
 
 /** Makes the registry of one process and every metric in it. */
 export function createMetrics() {
-  // Exemplars exist in OpenMetrics only. This registry has the metrics and their values; the registries that write pages are below.
+  // Exemplars exist in OpenMetrics only. This registry has the metrics and their values; the registries that write
+  // pages are below.
   const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   const registers = [registry];
@@ -286,7 +290,9 @@ export function createMetrics() {
     addUsd<T extends string>(target: LabelledCounter<T>, labels: Labels<T>, nano: bigint): void {
       if (nano > 0n) target.inc(labels, Number(nano) * NANO);
     },
-    /** Initializes to 0 the series of configured names that alerts use, so that the first event shows as an increase. */
+    /**
+     * Initializes to 0 the series of configured names that alerts use, so that the first event shows as an increase.
+     */
     expectConfigured({ upstreams, catalog: { models, groups } }: LabelSources): void {
       for (const upstream of upstreams.keys())
         for (const outcome of ["ok", "upstream_forbidden"]) metrics.attempts.inc({ upstream, outcome }, 0);
@@ -309,7 +315,10 @@ export function createMetrics() {
       ...(await registry.getMetricsAsJSON()),
       ...labelled.map((metric) => metric.snapshot()),
     ],
-    /** The page that Prometheus scrapes. @param accept the request's `accept` header; OpenMetrics only if it asks for it. */
+    /**
+     * The page that Prometheus scrapes. @param accept the request's `accept` header; OpenMetrics only if it asks for
+     * it.
+     */
     async page(accept = ""): Promise<MetricsPage> {
       const isOpen = accept.includes("application/openmetrics-text");
       const form = isOpen ? open : text;
@@ -340,8 +349,8 @@ export function createMetrics() {
 const OPEN_END = "# EOF\n";
 
 /**
- * A metric as OpenMetrics writes it: the family name of a counter is without `_total`. prom-client would rename the counter itself, on
- * every page and in every snapshot from then on.
+ * A metric as OpenMetrics writes it: the family name of a counter is without `_total`. prom-client would rename the
+ * counter itself, on every page and in every snapshot from then on.
  */
 function underOpenName(metric: Metric<string>): Metric<string> {
   const named = (metric as unknown as { readonly name: string }).name;

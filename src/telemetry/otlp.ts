@@ -1,6 +1,6 @@
 /**
- * Traces by OpenTelemetry, exported as OTLP over HTTP (protobuf); the only file that imports it. It is loaded only if traces are
- * configured: its 240 files take a tenth of the start of a checkout. Nothing is registered globally.
+ * Traces by OpenTelemetry, exported as OTLP over HTTP (protobuf); the only file that imports it. It is loaded only if
+ * traces are configured: its 240 files take a tenth of the start of a checkout. Nothing is registered globally.
  */
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";

@@ -1,6 +1,6 @@
 /**
- * How close this process is to its limits, as one number: 0 at rest, 1 at full load (modeled on Envoy's overload manager). The largest of
- * the parts counts, because each of them alone can bring the process down.
+ * How close this process is to its limits, as one number: 0 at rest, 1 at full load (modeled on Envoy's overload
+ * manager). The largest of the parts counts, because each of them alone can bring the process down.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import process from "node:process";
@@ -53,8 +53,8 @@ interface VitalsMeter {
 }
 
 /**
- * Reads the process's own state on demand, at most twice a second. A single stall (a long garbage collection, a suspended machine) is over
- * by the time it is seen, so the lower value of two windows counts.
+ * Reads the process's own state on demand, at most twice a second. A single stall (a long garbage collection, a
+ * suspended machine) is over by the time it is seen, so the lower value of two windows counts.
  */
 export function createVitalsMeter(clock: Pick<Clock, "monotonicMs">): VitalsMeter {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });

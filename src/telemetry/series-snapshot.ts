@@ -1,7 +1,8 @@
 /**
- * The series of a metric at one instant, as one list of labels and one of numbers. It is small enough to be sent to another process every
- * few seconds, added to those of others, and written as a page. 2,000 combinations of model and group are 75,000 lines of a page.
- * prom-client (15.1) makes an object of each and blocks the event loop for 400 ms, during which every stream stops.
+ * The series of a metric at one instant, as one list of labels and one of numbers. It is small enough to be sent to
+ * another process every few seconds, added to those of others, and written as a page. 2,000 combinations of model and
+ * group are 75,000 lines of a page. prom-client (15.1) makes an object of each and blocks the event loop for 400 ms,
+ * during which every stream stops.
  */
 import { setImmediate } from "node:timers/promises";
 

@@ -1,6 +1,7 @@
 /**
- * Counters, histograms and gauges that change with each request; series-snapshot.ts writes them. prom-client looks up a series by a string
- * made of its labels and a bucket by a string made of its bound. That takes five times as long, about fifteen times per request.
+ * Counters, histograms and gauges that change with each request; series-snapshot.ts writes them. prom-client looks up a
+ * series by a string made of its labels and a bucket by a string made of its bound. That takes five times as long,
+ * about fifteen times per request.
  */
 import type { Exemplar, SeriesSnapshot } from "./series-snapshot.ts";
 
@@ -150,7 +151,10 @@ export class LabelledHistogram<Name extends string> {
     this.#series = new ByLabels(labelNames, () => ({ counts: counts(), sum: 0, exemplars: undefined }));
   }
 
-  /** Adds a value. @param traceId trace that the value comes from, if any. @throws TypeError if the value is not a finite number. */
+  /**
+   * Adds a value. @param traceId trace that the value comes from, if any. @throws TypeError if the value is not a
+   * finite number.
+   */
   observe(labels: Labels<Name>, value: number, traceId?: string): void {
     if (!Number.isFinite(value)) throw new TypeError(`cannot observe ${value}`);
     const series = this.#series.find(labels);

@@ -1,4 +1,6 @@
-/** One metrics page for several processes: each metric names its aggregator; prom-client's own metrics follow its rules. */
+/**
+ * One metrics page for several processes: each metric names its aggregator; prom-client's own metrics follow its rules.
+ */
 import { AggregatorRegistry } from "prom-client";
 import type { MetricsPage, MetricsSnapshot, PlainMetric } from "./metrics.ts";
 import { addedUp, isSeries, type SeriesSnapshot, written } from "./series-snapshot.ts";
@@ -35,8 +37,8 @@ function seriesOf(snapshots: readonly MetricsSnapshot[]): SeriesSnapshot[] {
 }
 
 /**
- * Keeps the counters of ended processes: a sum that went down would look like a counter reset, and Prometheus would count it twice. Their
- * gauges are dropped, because what they measured no longer exists.
+ * Keeps the counters of ended processes: a sum that went down would look like a counter reset, and Prometheus would
+ * count it twice. Their gauges are dropped, because what they measured no longer exists.
  */
 export class RetiredMetrics {
   #snapshots: MetricsSnapshot[] = [];

@@ -1,6 +1,7 @@
 /**
- * The interface between the program and tracing. There is no automatic instrumentation: spans are made from facts after a request has
- * ended. A request that is not sampled costs one random number, and a process without traces costs nothing.
+ * The interface between the program and tracing. There is no automatic instrumentation: spans are made from facts after
+ * a request has ended. A request that is not sampled costs one random number, and a process without traces costs
+ * nothing.
  */
 import { randomBytes } from "node:crypto";
 
@@ -33,8 +34,8 @@ export interface SpanFacts {
 export interface Tracing {
   /**
    * Decides at random whether a request is traced.
-   * @param traceparent as the front sent it (W3C Trace Context). Its ids are continued. Its sampled flag is not trusted, because a client
-   *   could set it on every request (docs/failure-model.md row 74).
+   * @param traceparent as the front sent it (W3C Trace Context). Its ids are continued. Its sampled flag is not
+   *   trusted, because a client could set it on every request (docs/failure-model.md row 74).
    */
   sample(traceparent: string | undefined): TraceIds | undefined;
   emit(traceId: string, spans: readonly SpanFacts[]): void;

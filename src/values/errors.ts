@@ -18,7 +18,10 @@ type Identifier =
   | "api_error"
   | "overloaded_error";
 
-/** The facts that a row's message can include. All pass `quoted`, so no control character reaches an answer; the remedy is our own text. */
+/**
+ * The facts that a row's message can include. All pass `quoted`, so no control character reaches an answer; the remedy
+ * is our own text.
+ */
 interface ErrorFacts {
   /** The model as the client typed it. */
   readonly model?: string | undefined;

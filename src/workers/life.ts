@@ -1,6 +1,6 @@
 /**
- * Handles the messages of the parent in a worker, from its start to its end. It uses the gateway only through a small interface, so that a
- * test can replace it.
+ * Handles the messages of the parent in a worker, from its start to its end. It uses the gateway only through a small
+ * interface, so that a test can replace it.
  */
 import { errorText } from "../values/program/error-text.ts";
 import type { Address } from "../values/settings.ts";
@@ -18,7 +18,10 @@ export interface LifeGateway {
 }
 
 interface LifeParts {
-  /** Opens everything that a worker needs, with the newest configuration of the message in force. It does not listen yet. */
+  /**
+   * Opens everything that a worker needs, with the newest configuration of the message in force. It does not listen
+   * yet.
+   */
   readonly prepare: (start: WorkerStart) => Promise<LifeGateway>;
   /** Sends a message. Resolves when it has been sent, or when the channel is closed. */
   readonly tell: (message: FromWorker) => Promise<void>;

@@ -1,6 +1,7 @@
 /**
- * The messages between a worker process and its parent, in order on one channel. A start consists of `start`, `prepared`, `open`,
- * `serving`. Configurations (`reload`, answered by `configured`), pings and the rest may come in between at any time.
+ * The messages between a worker process and its parent, in order on one channel. A start consists of `start`,
+ * `prepared`, `open`, `serving`. Configurations (`reload`, answered by `configured`), pings and the rest may come in
+ * between at any time.
  */
 import type { ConfigCopy } from "../config/config.ts";
 import type { AuditEntry } from "../console/audit/audit.ts";
@@ -49,7 +50,10 @@ export interface WorkerReport {
 }
 
 export type FromWorker =
-  /** Store and journal are open, and this configuration is in force. No client can reach the worker before it gets `open`. */
+  /**
+   * Store and journal are open, and this configuration is in force. No client can reach the worker before it gets
+   * `open`.
+   */
   | { readonly kind: "prepared"; readonly generation: number }
   /** Clients are served at this address. */
   | { readonly kind: "serving"; readonly listen: Address }

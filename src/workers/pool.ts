@@ -1,6 +1,6 @@
 /**
- * All workers of a gateway together: which configuration each of them serves, when a new one is in force, and whether the
- * gateway should get traffic. It only exchanges messages with the processes, so that a test can replace them.
+ * All workers of a gateway together: which configuration each of them serves, when a new one is in force, and whether
+ * the gateway should get traffic. It only exchanges messages with the processes, so that a test can replace them.
  */
 import type { ChildProcess } from "node:child_process";
 import type { ConfigCopy } from "../config/config.ts";
@@ -73,7 +73,10 @@ export class WorkerPool {
     });
   }
 
-  /** Starts all workers. @returns the address where they serve. Rejects with the first reason why one of them cannot start. */
+  /**
+   * Starts all workers. @returns the address where they serve. Rejects with the first reason why one of them cannot
+   * start.
+   */
   async start(): Promise<Address> {
     this.#watch();
     const addresses = await Promise.all(this.#slots.map((slot) => slot.start()));
@@ -82,8 +85,8 @@ export class WorkerPool {
 
   /**
    * Gives all workers a new configuration, which the parent has already accepted.
-   * @returns its number, and a promise that resolves once no request can be admitted under an older one: every worker that may admit
-   *   requests has confirmed it or has ended, and any that starts later begins with it.
+   * @returns its number, and a promise that resolves once no request can be admitted under an older one: every worker
+   *   that may admit requests has confirmed it or has ended, and any that starts later begins with it.
    */
   reload(copy: ConfigCopy): { generation: number; inForce: Promise<void> } {
     const generation = this.#newest.generation + 1;
@@ -122,8 +125,9 @@ export class WorkerPool {
   }
 
   /**
-   * The metrics of all processes so far: fresh ones from running processes that answer in time, and the retained counters of ended ones.
-   * Both are read at the same instant, so a process that ends during the wait is in exactly one of them.
+   * The metrics of all processes so far: fresh ones from running processes that answer in time, and the retained
+   * counters of ended ones. Both are read at the same instant, so a process that ends during the wait is in exactly one
+   * of them.
    */
   async metrics(): Promise<MetricsSnapshot[]> {
     await this.figures();

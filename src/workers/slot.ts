@@ -1,7 +1,7 @@
 /**
- * The slot of one worker. It starts the process, watches it and stops it. If the process ends by itself or no longer answers, the slot
- * restarts it, with backoff if it ends soon after the start. A slot never has more than one process, because the process owns the slot's
- * journal. `pool.ts` handles what concerns all slots together.
+ * The slot of one worker. It starts the process, watches it and stops it. If the process ends by itself or no longer
+ * answers, the slot restarts it, with backoff if it ends soon after the start. A slot never has more than one process,
+ * because the process owns the slot's journal. `pool.ts` handles what concerns all slots together.
  */
 import type { ChildProcess } from "node:child_process";
 import type { AuditEntry } from "../console/audit/audit.ts";
@@ -21,8 +21,8 @@ const WELL_AFTER_MS = 30_000;
 const METRICS_WAIT_MS = 1_000;
 
 /**
- * Unanswered pings in a row, one per second. They are counted, not timed, so that a parent that was itself stopped or suspended does not
- * blame the worker.
+ * Unanswered pings in a row, one per second. They are counted, not timed, so that a parent that was itself stopped or
+ * suspended does not blame the worker.
  */
 const SILENCE = {
   /** The worker counts as stuck and readiness reports it. */
@@ -50,7 +50,10 @@ interface SlotParts {
   readonly log: Log;
   /** Called when the stage or the configuration in force has changed. */
   readonly onChange: () => void;
-  /** Called when a process has ended: with its last figures, which the slot drops, and with the cause unless it was asked to end. */
+  /**
+   * Called when a process has ended: with its last figures, which the slot drops, and with the cause unless it was
+   * asked to end.
+   */
   readonly onEnded: (last: WorkerReport["metrics"], cause: WorkerEnd | undefined) => void;
   readonly onAudited: (entry: AuditEntry) => void;
 }

@@ -1,7 +1,8 @@
 /**
- * A gateway of several processes (`workers`, with Redis only). This process, the parent, has the admin listener, the audit and a journal
- * for operators' writes. Each worker serves clients and has its own journal. The parent accepts connections and hands them to the workers
- * in turn (node:cluster), so that a worker that dies or restarts leaves no connection in a backlog of the kernel.
+ * A gateway of several processes (`workers`, with Redis only). This process, the parent, has the admin listener, the
+ * audit and a journal for operators' writes. Each worker serves clients and has its own journal. The parent accepts
+ * connections and hands them to the workers in turn (node:cluster), so that a worker that dies or restarts leaves no
+ * connection in a backlog of the kernel.
  */
 import type { ChildProcess } from "node:child_process";
 import cluster from "node:cluster";
@@ -72,8 +73,8 @@ export interface RunningGateway {
   drain(): Promise<void>;
   close(): Promise<void>;
   /**
-   * Applies a new configuration. Resolves once it is in force: from then on no request is admitted under an older one. Rejects if it
-   * cannot be applied; the old one then stays in force.
+   * Applies a new configuration. Resolves once it is in force: from then on no request is admitted under an older one.
+   * Rejects if it cannot be applied; the old one then stays in force.
    */
   reload(settings: Settings, copy: ConfigCopy): Promise<Applied>;
 }

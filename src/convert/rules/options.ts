@@ -104,7 +104,9 @@ export function schemaFormat(value: JsonObject, param: string): OutputFormat {
   };
 }
 
-/** Members of the body that only the client's protocol knows, each with its weight; absent and null ones are left out. */
+/**
+ * Members of the body that only the client's protocol knows, each with its weight; absent and null ones are left out.
+ */
 export function restOf(json: JsonObject, weights: Readonly<Record<string, RestField["weight"]>>): RestField[] {
   const rest: RestField[] = [];
   // No list of them is made, since hardly any is there.

@@ -193,9 +193,9 @@ export class TranslatedStream implements StreamConverter {
   }
 
   /**
-   * The usage for the client: the one that it is charged for, even if the server has not counted all of it. Exception: a
-   * reply that ended at a stop string found here, without the upstream's usage, is charged by the most expensive evidence
-   * (settle/meter.ts, evidenceOf).
+   * The usage for the client: the one that it is charged for, even if the server has not counted all of it. Exception:
+   * a reply that ended at a stop string found here, without the upstream's usage, is charged by the most expensive
+   * evidence (settle/meter.ts, evidenceOf).
    */
   #clientUsage(): Usage {
     if (this.#truncatedAt) return this.#truncatedAt;

@@ -1,6 +1,6 @@
 /**
- * Charges that the store does not take. They are kept in a file next to the journal, one JSON object per line, for a person to examine.
- * The journal drops them once they are in the file.
+ * Charges that the store does not take. They are kept in a file next to the journal, one JSON object per line, for a
+ * person to examine. The journal drops them once they are in the file.
  */
 import { accountId } from "../../store/names.ts";
 import type { SettleAnswer, SettleAsk } from "../../store/settlement.ts";
@@ -10,8 +10,8 @@ import type { Disk } from "./disk.ts";
 import { encode } from "./payload.ts";
 
 /**
- * `defect`: the store's own checks rejected the settlement, and a retry would not change that. `refused`: the account's data in the store
- * is broken, so that whether the store has the charge can no longer be seen.
+ * `defect`: the store's own checks rejected the settlement, and a retry would not change that. `refused`: the account's
+ * data in the store is broken, so that whether the store has the charge can no longer be seen.
  */
 type DeadReason = "mismatch" | "half_written" | "stale" | "unknown_account" | "refused" | "defect";
 
@@ -22,7 +22,10 @@ export interface DeadLetter {
   readonly detail: string | undefined;
 }
 
-/** The store's answer, or the defect for which it rejected the settlement, or its refusal because of this account's data. */
+/**
+ * The store's answer, or the defect for which it rejected the settlement, or its refusal because of this account's
+ * data.
+ */
 export type Answer = SettleAnswer | { readonly defect: string } | { readonly refusal: string };
 
 export interface DeadLetters {
@@ -56,7 +59,8 @@ export async function openDeadLetters(
   const exists = (await disk.list()).includes(FILE);
   const text = exists ? (await disk.read(FILE, 0, FILE_BYTES_MAX)).toString() : "";
   let size = Buffer.byteLength(text);
-  // A full disk or a crash can leave an incomplete line. It does not count, and the next letter must start on a new line.
+  // A full disk or a crash can leave an incomplete line. It does not count, and the next letter must start on a new
+  // line.
   let isCut = text !== "" && !text.endsWith("\n");
   const lines = text.split("\n").filter(isLetter);
   let count = lines.length;
@@ -102,8 +106,8 @@ function isLetter(line: string): boolean {
 }
 
 /**
- * The dead letter for a charge that the store did not take; undefined if it took the charge. The mismatch of an orphan needs no letter:
- * the store has the request's real charge, and only the ACK or the FINAL was lost with the process.
+ * The dead letter for a charge that the store did not take; undefined if it took the charge. The mismatch of an orphan
+ * needs no letter: the store has the request's real charge, and only the ACK or the FINAL was lost with the process.
  */
 export function letterFor(ask: SettleAsk, orphan: boolean, answer: Answer): DeadLetter | undefined {
   if ("defect" in answer) return { reason: "defect", ask, detail: answer.defect };

@@ -1,4 +1,7 @@
-/** The disk as the journal uses it. Few calls, so that tests can make each of them fail and can lose what was not synced. */
+/**
+ * The disk as the journal uses it. Few calls, so that tests can make each of them fail and can lose what was not
+ * synced.
+ */
 import { closeSync, constants, fdatasync, openSync, writeSync } from "node:fs";
 import { open, readdir, rm, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -31,8 +34,9 @@ export interface Disk {
 }
 
 /**
- * Segments are filled in small pieces. Linux keeps what one call wrote as one piece of its page cache and scans the whole piece for each
- * later write into it. With pieces of a megabyte that costs 3 us per write and 10 us per sync; with this size nothing measurable.
+ * Segments are filled in small pieces. Linux keeps what one call wrote as one piece of its page cache and scans the
+ * whole piece for each later write into it. With pieces of a megabyte that costs 3 us per write and 10 us per sync;
+ * with this size nothing measurable.
  */
 const ZEROS = Buffer.alloc(64 * 1024);
 const syncData = promisify(fdatasync);

@@ -13,8 +13,8 @@ export interface Entry {
   /** The segment of its latest copy; 0 while there is none. */
   segment: number;
   /**
-   * The segment of an earlier copy, which must stay until the latest copy is known to be on the disk; 0 if the latest copy is known to be
-   * there or is the first.
+   * The segment of an earlier copy, which must stay until the latest copy is known to be on the disk; 0 if the latest
+   * copy is known to be there or is the first.
    */
   kept: number;
 }
@@ -27,9 +27,9 @@ export function entryOf(type: RecordType, atMs: number, payload: string, segment
 const LASTING_MS = 500;
 
 /**
- * The last CHECKPOINT of a stream that has had one for a while; the next one overwrites it in place. With a new string per second and
- * stream, V8 would have moved each to the old generation before the next one came, where only a full collection frees it: 2,000 streams
- * left 4 MB of garbage per second.
+ * The last CHECKPOINT of a stream that has had one for a while; the next one overwrites it in place. With a new string
+ * per second and stream, V8 would have moved each to the old generation before the next one came, where only a full
+ * collection frees it: 2,000 streams left 4 MB of garbage per second.
  */
 class LastingCheckpoint implements Entry {
   readonly type = RECORD.checkpoint;
@@ -43,7 +43,10 @@ class LastingCheckpoint implements Entry {
     return this.#bytes.toString("utf8", 0, this.#length);
   }
 
-  /** Leaves `segment` as it is: until the new checkpoint is written, the previous one is what the disk has of this stream. */
+  /**
+   * Leaves `segment` as it is: until the new checkpoint is written, the previous one is what the disk has of this
+   * stream.
+   */
   replace(atMs: number, payload: string): void {
     this.atMs = atMs;
     this.#length = Buffer.byteLength(payload);

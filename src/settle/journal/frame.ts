@@ -72,8 +72,8 @@ const BATCH_BYTES = 64 * 1024;
 const BATCH_BYTES_KEPT = 1024 * 1024;
 
 /**
- * Records that will be written in one call. Each is encoded directly to its place in one buffer: 1 us per record instead of 1.7 with a
- * buffer for each and one for all.
+ * Records that will be written in one call. Each is encoded directly to its place in one buffer: 1 us per record
+ * instead of 1.7 with a buffer for each and one for all.
  */
 export class FrameBatch {
   #bytes = NOTHING;

@@ -1,10 +1,11 @@
 /**
- * Restores lost writes after a different server has taken over the store. The server may lack the end of its history, and only the end.
+ * Restores lost writes after a different server has taken over the store. The server may lack the end of its history,
+ * and only the end.
  *
- * 1. Every administrative write that is kept is replayed, oldest first: a charge needs its account, and without its top-up the charge
- *    would be absorbed.
- * 2. From the newest ACK back, every charge is resent until one is found that the store still has and that is old enough. What was
- *    acknowledged before that charge was made is there as well (docs/failure-model.md invariant 36).
+ * 1. Every administrative write that is kept is replayed, oldest first: a charge needs its account, and without its
+ *    top-up the charge would be absorbed.
+ * 2. From the newest ACK back, every charge is resent until one is found that the store still has and that is old
+ *    enough. What was acknowledged before that charge was made is there as well (docs/failure-model.md invariant 36).
  */
 import type { SettleAsk } from "../../store/settlement.ts";
 import type { RequestId } from "../../values/request-id.ts";
@@ -21,8 +22,8 @@ export const SENT_AT_ONCE = 32;
 const DISORDER_MS = 5_000;
 
 /**
- * `present`: the store had the charge. `restored`: it has taken it now. `aside`: it cannot take the charge now, and others must not wait
- * for it. `nothing`: the answer does not show what the store has.
+ * `present`: the store had the charge. `restored`: it has taken it now. `aside`: it cannot take the charge now, and
+ * others must not wait for it. `nothing`: the answer does not show what the store has.
  */
 export type Verified = "present" | "restored" | "aside" | "nothing";
 
@@ -36,13 +37,13 @@ interface GiveBackParts {
   /** Rejects with StoreError while the store is unavailable. */
   readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
   /**
-   * Which server holds an account, if there are several. Each then has its own history, and the walk goes through all records that are
-   * kept. Without it the first charge found present ends the walk.
+   * Which server holds an account, if there are several. Each then has its own history, and the walk goes through all
+   * records that are kept. Without it the first charge found present ends the walk.
    */
   readonly shardOf: ShardOf | undefined;
   /**
-   * Sends everything that is kept. Needed if something was restored before, for example by a walk that was cut short: a charge found
-   * present then proves nothing about earlier ones.
+   * Sends everything that is kept. Needed if something was restored before, for example by a walk that was cut short: a
+   * charge found present then proves nothing about earlier ones.
    */
   readonly isWhole: boolean;
 }
@@ -56,8 +57,8 @@ interface Wanted {
 
 /**
  * Restores what the store lacks. Rejects with the errors of `verify` and of the disk; it must then be started again.
- * @param sinceMs until when the previous server is known to have answered. A later charge found present proves nothing: the new server
- *   may have taken it before this process noticed the change, because the process was down or frozen.
+ * @param sinceMs until when the previous server is known to have answered. A later charge found present proves nothing:
+ *   the new server may have taken it before this process noticed the change, because the process was down or frozen.
  */
 export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<void> {
   const acked = new Map<RequestId, number>();
@@ -90,7 +91,8 @@ export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<v
       const passed = parts.shardOf === undefined && atMs <= horizonOf("");
       if (type === RECORD.ack && !passed) {
         const ack = decodeAck(payload);
-        // The charge's newest ACK counts: a charge that was restored came after everything that the store had at that time.
+        // The charge's newest ACK counts: a charge that was restored came after everything that the store had at that
+        // time.
         if (ack?.outcome === "settled" && !acked.has(ack.id)) acked.set(ack.id, atMs);
       } else if (type === RECORD.final) {
         const charge = readCharge(payload);

@@ -1,9 +1,10 @@
 /**
- * A store that journals its administrative writes: after the store has answered, before the operator gets the answer. If the store loses
- * an acknowledged write, the journal restores it (docs/failure-model.md invariant 33). `replayed-writes.ts` reads these records.
+ * A store that journals its administrative writes: after the store has answered, before the operator gets the answer.
+ * If the store loses an acknowledged write, the journal restores it (docs/failure-model.md invariant 33).
+ * `replayed-writes.ts` reads these records.
  *
- * A record has hashes, never the text of a key or a code. If the journal cannot take a write, the store still has it and the operator
- * gets the usual answer; a log line reports that the write is in one place only.
+ * A record has hashes, never the text of a key or a code. If the journal cannot take a write, the store still has it
+ * and the operator gets the usual answer; a log line reports that the write is in one place only.
  */
 
 import { type Store, StoreError, UnconfirmedError } from "../../store/contract.ts";
@@ -77,8 +78,8 @@ function noteAccount(
 }
 
 /**
- * Journals a write to an account together with the account itself. The gateway that created the account may have died before
- * journaling it, and without the account the write could not be replayed.
+ * Journals a write to an account together with the account itself. The gateway that created the account may have died
+ * before journaling it, and without the account the write could not be replayed.
  */
 async function noteGiven(
   store: Store,
@@ -204,8 +205,8 @@ function cardWrites(
 }
 
 /**
- * Journals only the removal of sign-in records, so that what was removed stays removed. Records themselves are not restored to a store
- * that has lost them: another gateway may have removed them since
+ * Journals only the removal of sign-in records, so that what was removed stays removed. Records themselves are not
+ * restored to a store that has lost them: another gateway may have removed them since
  * (docs/decisions/only-the-end-of-a-sign-in-is-done-again.md).
  */
 function signInWrites(store: Store, note: Note): Pick<Writes, "takeSignIn" | "dropSignIn" | "dropSignIns"> {

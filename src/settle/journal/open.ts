@@ -14,7 +14,10 @@ import { Writer } from "./writer.ts";
 
 /** The lock file: the process that holds it owns the folder (docs/failure-model.md row F4). */
 const LOCK = "journal.lock";
-/** From this share of `bytesMax` on new requests are refused, so that running ones can finish (docs/failure-model.md invariant 29). */
+/**
+ * From this share of `bytesMax` on new requests are refused, so that running ones can finish (docs/failure-model.md
+ * invariant 29).
+ */
 export const FULL_RATIO = 0.8;
 /** Requests without an ACK that one process keeps in memory. */
 const UNSETTLED_MAX = 100_000;
@@ -24,7 +27,9 @@ interface JournalParts {
   readonly clock: Clock;
   readonly fsync: "group" | "always";
   readonly bytesMax: number;
-  /** With this many requests without an ACK, including running ones, new requests are refused. Default: `UNSETTLED_MAX`. */
+  /**
+   * With this many requests without an ACK, including running ones, new requests are refused. Default: `UNSETTLED_MAX`.
+   */
   readonly unsettledMax?: number;
   /** Called for damage and disk failures, with the `event` of docs/log.md if there is one. */
   readonly alarm: (message: string, error?: unknown, event?: string) => void;
@@ -39,7 +44,10 @@ export interface JournalLog {
   /** The progress that the last process recorded. */
   readonly progress: Progress;
   note(progress: Progress): void;
-  /** Records that a charge was restored to the store. To a later walk (give-back.ts) it is as new as one acknowledged now. */
+  /**
+   * Records that a charge was restored to the store. To a later walk (give-back.ts) it is as new as one acknowledged
+   * now.
+   */
   restored(id: RequestId): void;
   /** Removes segments that are no longer needed. @param verifiedBefore segments before this one are verified twice. */
   clean(verifiedBefore: number): Promise<void>;
@@ -54,7 +62,8 @@ export interface OpenedJournal {
 
 /**
  * Locks the folder `settings.dir` for this process and reads the journal in it.
- * @throws FolderTakenError if another process has the folder; NewerJournalError; or Error with the reason why it cannot be used.
+ * @throws FolderTakenError if another process has the folder; NewerJournalError; or Error with the reason why it cannot
+ * be used.
  */
 export async function openJournal(
   settings: JournalSettings,
@@ -97,7 +106,10 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   let { progress } = found;
   let [started, told] = [false, false];
   const segmentBytes = segmentBytesFor(bytesMax);
-  /** A running total, because each request reads it: adding up the 180 segments of a day takes 0.2 us, or 3 with cold caches. */
+  /**
+   * A running total, because each request reads it: adding up the 180 segments of a day takes 0.2 us, or 3 with cold
+   * caches.
+   */
   let bytesOfSegments = segments.reduce((sum, segment) => sum + segment.bytes, 0);
   const bytesTotal = () => bytesOfSegments + (writer.hasSpare ? segmentBytes : 0);
   const writer: Writer = new Writer({
@@ -159,7 +171,8 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       bytesOfSegments -= segment.bytes;
     }
     if (writer.isMending || carry.length === 0) return;
-    // Skip those that were acknowledged while segments were removed: the next start would take a record after its ACK for a new charge.
+    // Skip those that were acknowledged while segments were removed: the next start would take a record after its ACK
+    // for a new charge.
     const live = new Set(unsettled.entries());
     await Promise.all(carry.filter((entry) => live.has(entry)).map((entry) => writer.write(entry)));
   }
@@ -179,7 +192,8 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     },
     final(ask, orphan = false) {
       const entry = made(RECORD.final, encodeCharge(ask, orphan ? { orphan } : {}));
-      // A record that is too long is refused below; if it were kept here, every rewrite after a disk failure would fail with it.
+      // A record that is too long is refused below; if it were kept here, every rewrite after a disk failure would fail
+      // with it.
       if (!isTooLong(entry.payload)) unsettled.add(ask.requestId, entry);
       return writer.write(entry);
     },

@@ -1,6 +1,6 @@
 /**
- * One verification pass: reads the journal in the order in which it was written, and hands over every acknowledged charge as soon as its
- * ACK has reached a given age.
+ * One verification pass: reads the journal in the order in which it was written, and hands over every acknowledged
+ * charge as soon as its ACK has reached a given age.
  */
 import { SETTLED_IDS_MAX } from "../../store/settlement.ts";
 import { TransientMap } from "../../values/collections/transient.ts";
@@ -21,12 +21,15 @@ interface PassParts {
   readonly clock: Clock;
   /** The age at which this pass processes an ACK. */
   readonly delayMs: number;
-  /** Takes at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is unavailable; the pass then stays where it is. */
+  /**
+   * Takes at most SETTLED_IDS_MAX charges. Rejects with StoreError while the store is unavailable; the pass then stays
+   * where it is.
+   */
   readonly verify: (charges: readonly PlacedCharge[]) => Promise<void>;
   readonly verifyAdmin: (record: AdminRecord, segment: number) => Promise<void>;
   /**
-   * The first segment that this process writes, if its store cannot lose acknowledged writes while the process lives. From this segment
-   * on nothing is verified. Undefined: everything is verified.
+   * The first segment that this process writes, if its store cannot lose acknowledged writes while the process lives.
+   * From this segment on nothing is verified. Undefined: everything is verified.
    */
   readonly ownFrom?: number | undefined;
 }
@@ -95,9 +98,9 @@ export class VerifyPass {
   }
 
   /**
-   * Skips this process's own segments, but leaves records younger than `delayMs` to a later process. It resumes at the start of the
-   * segment before the first one with such a record, because the FINALs of that segment's first ACKs are there. A charge whose FINAL is
-   * further back than that is not verified.
+   * Skips this process's own segments, but leaves records younger than `delayMs` to a later process. It resumes at the
+   * start of the segment before the first one with such a record, because the FINALs of that segment's first ACKs are
+   * there. A charge whose FINAL is further back than that is not verified.
    */
   #passOver(segments: readonly Segment[], nowMs: number): void {
     const { ownFrom = 0, delayMs } = this.#parts;
@@ -107,7 +110,10 @@ export class VerifyPass {
     if (segment && segment.number > this.#place.segment) this.#place = { segment: segment.number, offset: 0 };
   }
 
-  /** Whether a record may be processed now: only ACKs and administrative writes wait. A future time means that the clock was set back. */
+  /**
+   * Whether a record may be processed now: only ACKs and administrative writes wait. A future time means that the clock
+   * was set back.
+   */
   #isDue({ type, atMs }: JournalFrame, nowMs: number): boolean {
     if (type !== RECORD.ack && type !== RECORD.admin) return true;
     const due = nowMs < atMs || nowMs - atMs >= this.#parts.delayMs;

@@ -1,4 +1,7 @@
-/** Encodes and decodes the payloads of records as JSON. Amounts are decimal strings; an undecodable payload is not a record. */
+/**
+ * Encodes and decodes the payloads of records as JSON. Amounts are decimal strings; an undecodable payload is not a
+ * record.
+ */
 
 import type { AbsorbedAttempt, SettleAsk, UpstreamCost } from "../../store/settlement.ts";
 import type { TokenSums } from "../../store/sums/token-sums.ts";
@@ -64,8 +67,8 @@ export function encodeAck({ id, outcome }: AckPayload): string {
 }
 
 /*
- * Members are written in the order in which CHARGE_HEAD reads them. A member added to SettleAsk must be added below too; a test checks
- * that every member survives the round trip.
+ * Members are written in the order in which CHARGE_HEAD reads them. A member added to SettleAsk must be added below
+ * too; a test checks that every member survives the round trip.
  */
 
 /** Whose charge it is and for which model: the members that whoPays writes. */
@@ -143,7 +146,10 @@ export interface RecordedCharge extends Pick<SettleAsk, "requestId" | "tag" | "a
   readonly record: string;
 }
 
-/** The first members that `encodeCharge` writes, up to the amount. Quotes in texts are escaped, so no text can look like a member. */
+/**
+ * The first members that `encodeCharge` writes, up to the amount. Quotes in texts are escaped, so no text can look like
+ * a member.
+ */
 const CHARGE_HEAD = /^\{"ask":\{"requestId":"([^"\\]+)","tag":"([^"\\]+)",[^[\]{}]*?,"amount":"(\d+)"/;
 
 /** Reads only what verification looks up first; takes a fifth of the time of decoding the whole charge. */

@@ -1,4 +1,7 @@
-/** The store calls of verification: looks up charges, resends those that the store does not prove to have, replays writes. */
+/**
+ * The store calls of verification: looks up charges, resends those that the store does not prove to have, replays
+ * writes.
+ */
 import { type Store, StoreError } from "../../store/contract.ts";
 import { SETTLED_IDS_MAX, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
 import type { AdminRecord } from "../journal.ts";
@@ -112,8 +115,9 @@ interface FoundCharges {
 }
 
 /**
- * Finds out which charges the store proves to have with the same amount. Most are there, and looking up many at once takes a tenth of the
- * time of as many settlements. If the lookup is refused because an account is broken, nothing is proven.
+ * Finds out which charges the store proves to have with the same amount. Most are there, and looking up many at once
+ * takes a tenth of the time of as many settlements. If the lookup is refused because an account is broken, nothing is
+ * proven.
  */
 async function look(store: Pick<Store, "settledAmounts">, placed: readonly PlacedCharge[]): Promise<FoundCharges> {
   const proven: PlacedCharge[] = [];

@@ -28,7 +28,9 @@ export function segmentNumber(name: string): number | undefined {
 }
 
 const SEGMENT_BYTES = 4 * 1024 * 1024;
-/** Even a small journal has this many segments, so that rotation works and one segment is a small share of its space. */
+/**
+ * Even a small journal has this many segments, so that rotation works and one segment is a small share of its space.
+ */
 const SEGMENTS_MIN = 16;
 
 /** 4 MiB, or less if the whole journal is small. */
@@ -84,8 +86,9 @@ function isZero(bytes: Buffer, from: number): boolean {
 }
 
 /*
- * When a segment may be removed: everything in it is acknowledged, verified twice and older than the retention. When space is short,
- * acknowledged records are removed early so that service continues. A charge without an ACK is never removed.
+ * When a segment may be removed: everything in it is acknowledged, verified twice and older than the retention. When
+ * space is short, acknowledged records are removed early so that service continues. A charge without an ACK is never
+ * removed.
  */
 
 /** How long acknowledged records are kept: data that a store loses can be restored that far back. */
@@ -111,7 +114,10 @@ interface RetentionVerdict {
   readonly remove: readonly Segment[];
   /** Whether some of them had not been verified twice. */
   readonly early: boolean;
-  /** Records that keep the oldest segment in place while space is short. Once rewritten elsewhere, the segment can be removed. */
+  /**
+   * Records that keep the oldest segment in place while space is short. Once rewritten elsewhere, the segment can be
+   * removed.
+   */
   readonly carry: readonly Entry[];
 }
 

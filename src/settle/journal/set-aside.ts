@@ -1,6 +1,7 @@
 /**
- * Charges and administrative writes that verification could not finish, because something they need is missing or broken in the store.
- * They are set aside so that one account does not hold up others, and are retried. The journal keeps their records until then.
+ * Charges and administrative writes that verification could not finish, because something they need is missing or
+ * broken in the store. They are set aside so that one account does not hold up others, and are retried. The journal
+ * keeps their records until then.
  */
 import { StoreError } from "../../store/contract.ts";
 import type { AccountTag } from "../../values/key.ts";
@@ -68,7 +69,10 @@ export class SetAside {
     return oldest;
   }
 
-  /** Sets a charge aside, if it is not already. @throws StoreError if there is no room: the caller must then wait with it. */
+  /**
+   * Sets a charge aside, if it is not already. @throws StoreError if there is no room: the caller must then wait with
+   * it.
+   */
   addCharge(placed: PlacedCharge): void {
     const { tag, requestId } = placed.charge;
     const charges = this.#charges.get(tag) ?? new Map<RequestId, PlacedCharge>();
@@ -86,9 +90,9 @@ export class SetAside {
   }
 
   /**
-   * Retries what is set aside, if it is due. First all writes, oldest first, because charges need them and writes may need each other.
-   * Then one charge of each account, and the account's other charges only if that one need not wait any longer. Rejects with the errors
-   * of `steps`; what is not finished stays.
+   * Retries what is set aside, if it is due. First all writes, oldest first, because charges need them and writes may
+   * need each other. Then one charge of each account, and the account's other charges only if that one need not wait
+   * any longer. Rejects with the errors of `steps`; what is not finished stays.
    */
   async retry(steps: RetrySteps): Promise<void> {
     const before = this.#size;

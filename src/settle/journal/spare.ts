@@ -1,4 +1,6 @@
-/** Prepares the next segment before it is needed, so that a full disk is noticed in time (docs/failure-model.md row F1). */
+/**
+ * Prepares the next segment before it is needed, so that a full disk is noticed in time (docs/failure-model.md row F1).
+ */
 import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
 import type { Disk, DiskFile } from "./disk.ts";

@@ -44,7 +44,8 @@ interface Read extends Segment {
 }
 
 /**
- * Reads every segment. A crash leaves an incomplete record at the end of the last segment; any other damage is reported and skipped.
+ * Reads every segment. A crash leaves an incomplete record at the end of the last segment; any other damage is reported
+ * and skipped.
  * @throws NewerJournalError, or the disk's error: an unreadable journal is never treated as empty.
  */
 export async function readFolder(disk: Disk, alarm: (message: string) => void): Promise<Found> {
@@ -71,7 +72,9 @@ export async function readFolder(disk: Disk, alarm: (message: string) => void): 
   return { segments, unsettled: state.unsettled, progress: state.progress, last, next: (numbers.at(-1) ?? 0) + 1 };
 }
 
-/** Undefined for a segment that was prepared but never used (it is removed) and for a foreign file (it is left alone). */
+/**
+ * Undefined for a segment that was prepared but never used (it is removed) and for a foreign file (it is left alone).
+ */
 async function readSegment(disk: Disk, number: number, alarm: (message: string) => void): Promise<Read | undefined> {
   const name = segmentName(number);
   const bytes = await disk.read(name, 0, SEGMENT_READ_BYTES_MAX);

@@ -1,9 +1,10 @@
 /**
- * Verification: every acknowledged charge is looked up in the store 30 seconds and 10 minutes after its ACK. Charges that the store does
- * not prove to have are resent. An embedded store is asked only for charges of earlier processes. If a different server answers for the
- * store, everything that it may have lost is sent (`give-back.ts`). So charges survive a failover that lost its last second
- * (docs/failure-model.md row B6, invariant 2). A charge that cannot be finished because of its own account is set aside and does not
- * hold up others. What has been verified twice and is a day old is dropped.
+ * Verification: every acknowledged charge is looked up in the store 30 seconds and 10 minutes after its ACK. Charges
+ * that the store does not prove to have are resent. An embedded store is asked only for charges of earlier processes.
+ * If a different server answers for the store, everything that it may have lost is sent (`give-back.ts`). So charges
+ * survive a failover that lost its last second (docs/failure-model.md row B6, invariant 2). A charge that cannot be
+ * finished because of its own account is set aside and does not hold up others. What has been verified twice and is a
+ * day old is dropped.
  */
 
 import { StoreError } from "../../store/contract.ts";
@@ -26,17 +27,23 @@ interface VerifierParts extends Omit<ResendParts, "isFollowed"> {
   readonly storeIdentity: () => Promise<string | undefined>;
   readonly shardOf?: ShardOf;
   /**
-   * Whether the store belongs to this process alone. It then has everything that it acknowledged since the process started: no other
-   * server can replace it, and a power failure that costs it data also ends the process.
+   * Whether the store belongs to this process alone. It then has everything that it acknowledged since the process
+   * started: no other server can replace it, and a power failure that costs it data also ends the process.
    */
   readonly isEmbedded?: boolean;
-  /** Whether a change from one identity to the other may have lost more than the end: then everything that is kept is sent. */
+  /**
+   * Whether a change from one identity to the other may have lost more than the end: then everything that is kept is
+   * sent.
+   */
   readonly isWholeLoss?: (before: string, now: string) => boolean;
   /** While true nothing is sent and nothing is dropped. */
   readonly isPaused?: () => boolean;
   /** Called when a different server answers; what it lacks is being sent. */
   readonly onIdentity: (before: string, now: string) => void;
-  /** Called when this server has been sent everything that a change of servers may have lost; what is set aside may still be missing. */
+  /**
+   * Called when this server has been sent everything that a change of servers may have lost; what is set aside may
+   * still be missing.
+   */
   readonly onFollowed?: (identity: string) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -44,7 +51,9 @@ interface VerifierParts extends Omit<ResendParts, "isFollowed"> {
 interface Verifier {
   /** Runs one round; after `start` this happens every second. Never rejects. */
   tick(): Promise<void>;
-  /** Runs a round that begins after the call. False if it was cut short, for example because the store is unavailable. */
+  /**
+   * Runs a round that begins after the call. False if it was cut short, for example because the store is unavailable.
+   */
   freshRound(): Promise<boolean>;
   /** Number of charges and writes that are set aside. */
   waiting(): number;
@@ -64,7 +73,9 @@ export function createVerifier(parts: VerifierParts): Verifier {
   let { identity, sureAtMs } = log.progress;
   /** The server that answered last. It differs from `identity` only during a walk. */
   let answering = identity;
-  /** Whether something may have been restored to the server that answers now, perhaps by a walk of an earlier process. */
+  /**
+   * Whether something may have been restored to the server that answers now, perhaps by a walk of an earlier process.
+   */
   let hasGivenBack = true;
   const resend = createResend({
     ...parts,

@@ -1,9 +1,9 @@
 /**
  * Writes records into preallocated segments and reports when they are on the disk.
  *
- * The main rule (docs/failure-model.md row F2): after a write or a sync has failed, that file descriptor is never trusted again. A new
- * segment is opened and every record that matters is written again. If that fails too, the journal counts as broken, reports it, and
- * retries until it succeeds.
+ * The main rule (docs/failure-model.md row F2): after a write or a sync has failed, that file descriptor is never
+ * trusted again. A new segment is opened and every record that matters is written again. If that fails too, the journal
+ * counts as broken, reports it, and retries until it succeeds.
  */
 
 import { errorText } from "../../values/program/error-text.ts";
@@ -17,18 +17,20 @@ import type { Segment } from "./segments.ts";
 import { type OpenSegment, RETRY_MS, type SpareParts, SpareSegment } from "./spare.ts";
 
 /**
- * Syncs of a busy journal start this far apart; with the sync itself a charge waits less than 5 ms on a healthy disk. If the last sync
- * had only one waiter, the journal is not busy and the next sync does not wait for others; that saves each charge 2 ms on average.
+ * Syncs of a busy journal start this far apart; with the sync itself a charge waits less than 5 ms on a healthy disk.
+ * If the last sync had only one waiter, the journal is not busy and the next sync does not wait for others; that saves
+ * each charge 2 ms on average.
  */
 const GROUP_MS = 4;
 /**
- * An ACK is written together with the next record, or at the latest after this time. A write of its own takes 4 us, and 13 us while a
- * sync runs. If a kill loses an ACK, the charge is resent and the store answers that it has it.
+ * An ACK is written together with the next record, or at the latest after this time. A write of its own takes 4 us, and
+ * 13 us while a sync runs. If a kill loses an ACK, the charge is resent and the store answers that it has it.
  */
 const ACK_MS = 100;
 /**
- * Maximum of records that wait for a segment to be made; above it the disk is too slow. Records of running requests are still added,
- * except checkpoints: the journal keeps them in memory anyway, and a lost ACK would leave its charge unsettled forever.
+ * Maximum of records that wait for a segment to be made; above it the disk is too slow. Records of running requests are
+ * still added, except checkpoints: the journal keeps them in memory anyway, and a lost ACK would leave its charge
+ * unsettled forever.
  */
 const QUEUE_MAX = 10_000;
 const SLOW = "the journal's disk is too slow: records wait for their segment";
@@ -51,9 +53,9 @@ interface Waiter {
 }
 
 /**
- * Sorts those that are in a segment to the front and counts them; the others wait for a new segment. A sync that ends then knows by the
- * count which ones it was for, even if others have come meanwhile. Until then none of the first ones is removed, except all at once when
- * the disk fails (`#epoch`).
+ * Sorts those that are in a segment to the front and counts them; the others wait for a new segment. A sync that ends
+ * then knows by the count which ones it was for, even if others have come meanwhile. Until then none of the first ones
+ * is removed, except all at once when the disk fails (`#epoch`).
  */
 function placedFirst<T>(waiting: T[], entryOf: (one: T) => Entry): { readonly all: T[]; readonly placed: number } {
   const isPlaced = (one: T): boolean => entryOf(one).segment > 0;
@@ -207,8 +209,8 @@ export class Writer {
   }
 
   /**
-   * Hands buffered records to the kernel, where they survive a kill of the process. Nothing waits for this: charges wait for a sync,
-   * which begins with the same step.
+   * Hands buffered records to the kernel, where they survive a kill of the process. Nothing waits for this: charges
+   * wait for a sync, which begins with the same step.
    */
   #flush(): void {
     this.#cancelFlush?.();

@@ -1,7 +1,7 @@
 /**
- * Delays the verdict that an account is missing or that the store refuses a charge. What a store has lost may come back from the journal
- * of another gateway, and what is broken may be repaired. Until then charges and writes wait; only after a while does a charge become a
- * dead letter.
+ * Delays the verdict that an account is missing or that the store refuses a charge. What a store has lost may come back
+ * from the journal of another gateway, and what is broken may be repaired. Until then charges and writes wait; only
+ * after a while does a charge become a dead letter.
  */
 import { StoreError } from "../../store/contract.ts";
 import type { SettleAsk } from "../../store/settlement.ts";
@@ -11,14 +11,16 @@ import type { Answer, DeadLetter } from "../journal/dead-letters.ts";
 /** How long an absence must last: by then a gateway that was down has restarted, or needs a person. */
 const DOUBT_MS = 600_000;
 /**
- * The maximum that counts between two checks. If this process and the one that can restore the account were both stopped, the first to
- * resume must not count the time of the stop.
+ * The maximum that counts between two checks. If this process and the one that can restore the account were both
+ * stopped, the first to resume must not count the time of the stop.
  */
 const BETWEEN_LOOKS_MS = 60_000;
 /** Absences that are remembered. Further ones wait without end, because it is unknown how long they have lasted. */
 const ABSENCES_MAX = 100_000;
 
-/** Something that a charge or a write needs is missing in the store now, or cannot be read. Others need not wait for it. */
+/**
+ * Something that a charge or a write needs is missing in the store now, or cannot be read. Others need not wait for it.
+ */
 export class DoubtfulError extends StoreError {
   constructor(what: string) {
     super("unavailable", `${what}; it may yet come back`, { outcome: "refused" });
@@ -39,15 +41,19 @@ export class Absences {
     this.#clock = clock;
   }
 
-  /** Counts a failed check. @throws DoubtfulError while it is too early to conclude that `name`, an account or a record, is gone. */
+  /**
+   * Counts a failed check. @throws DoubtfulError while it is too early to conclude that `name`, an account or a record,
+   * is gone.
+   */
   doubt(name: string, what: string): void {
     if (!this.#isConfirmed(name)) throw new DoubtfulError(what);
   }
 
   /**
-   * Judges the store's answer to a charge. If it says that the account is missing or refuses the charge, this counts a failed check; any
-   * other answer shows that neither is the case.
-   * @param letter the charge's dead letter for this answer, if it has one; the release of a hold of a missing account has none.
+   * Judges the store's answer to a charge. If it says that the account is missing or refuses the charge, this counts a
+   * failed check; any other answer shows that neither is the case.
+   * @param letter the charge's dead letter for this answer, if it has one; the release of a hold of a missing account
+   * has none.
    * @throws DoubtfulError while it is too early for a dead letter.
    */
   judge(

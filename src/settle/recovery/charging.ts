@@ -1,6 +1,6 @@
 /**
- * Builds and closes everything between the end of a request and its line in the ledger: journal, dead letters, settlement, recovery of
- * what an earlier process left, and verification of what the store has acknowledged.
+ * Builds and closes everything between the end of a request and its line in the ledger: journal, dead letters,
+ * settlement, recovery of what an earlier process left, and verification of what the store has acknowledged.
  */
 
 import { randomBytes } from "node:crypto";
@@ -59,7 +59,9 @@ export const SETTLE_GRACE_MS = 10_000;
 export interface Charging {
   readonly journal: Journal;
   readonly settler: Settler;
-  /** The store for everything except charges: closed while it lacks data and while lost data is being restored to it. */
+  /**
+   * The store for everything except charges: closed while it lacks data and while lost data is being restored to it.
+   */
   readonly store: Store;
   /** The same for operators: their writes are answered when a replica has them. */
   operators(): Store;
@@ -70,7 +72,10 @@ export interface Charging {
   reasons(): string[];
   /** Updates the gauges. */
   measure(): void;
-  /** Resolves when everything is settled or after `withinMs`. Charges that neither disk nor store has are then written to the log. */
+  /**
+   * Resolves when everything is settled or after `withinMs`. Charges that neither disk nor store has are then written
+   * to the log.
+   */
   drain(withinMs: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -192,7 +197,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     reasons() {
       const { reason } = journal.health();
       const ofStore = epoch.losses().length > 0 ? ["store_older"] : isRestoring() ? ["store_restoring"] : [];
-      // Only until the history was read once. After that requests are admitted, and an unreadable history is no reason to refuse them.
+      // Only until the history was read once. After that requests are admitted, and an unreadable history is no reason
+      // to refuse them.
       const unreadable = epoch.checked ? undefined : epoch.unreadable();
       return [...ofStore, unreadable, reason].filter((one) => one !== undefined);
     },
@@ -275,16 +281,17 @@ function reasonOf(error: unknown): string | undefined {
 }
 
 /*
- * After a crash: an orphan is charged from its last checkpoint, or voided if nothing had been produced, and every charge without an ACK
- * is sent to the store. This runs while the gateway serves; it is harmless because the store's settlements are idempotent.
+ * After a crash: an orphan is charged from its last checkpoint, or voided if nothing had been produced, and every
+ * charge without an ACK is sent to the store. This runs while the gateway serves; it is harmless because the store's
+ * settlements are idempotent.
  */
 
 /** Settlements that recovery sends at the same time to one server of the store. */
 const AT_ONCE = 32;
 
 /**
- * Settles what the last process left. A charge that the store refuses, or a server that does not answer, does not hold up others.
- * Resolves when the store has answered every charge, however long that takes.
+ * Settles what the last process left. A charge that the store refuses, or a server that does not answer, does not hold
+ * up others. Resolves when the store has answered every charge, however long that takes.
  * @param shardOf which server has an account.
  */
 export async function recover(

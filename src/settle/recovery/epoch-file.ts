@@ -1,4 +1,7 @@
-/** The file with what a gateway remembers of its store's history, in the journal's folder. It is replaced as a whole, never in part. */
+/**
+ * The file with what a gateway remembers of its store's history, in the journal's folder. It is replaced as a whole,
+ * never in part.
+ */
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { KnownEpoch } from "./epoch-verdict.ts";

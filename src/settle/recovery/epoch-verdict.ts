@@ -1,12 +1,12 @@
 /**
- * Judges whether the mark that a part of the store has belongs to the history that this gateway knows (docs/failure-model.md row B12).
- * Pure; `epoch.ts` asks the store and acts.
+ * Judges whether the mark that a part of the store has belongs to the history that this gateway knows
+ * (docs/failure-model.md row B12). Pure; `epoch.ts` asks the store and acts.
  */
 import { EPOCH_PAST_MAX, type EpochMark } from "../../store/epoch.ts";
 
 /**
- * Seconds of data that a store may lose and still continue at once, because the journals restore them. A failover or a restart loses the
- * few seconds that were not replicated or synced. A store that has lost more was restored by someone.
+ * Seconds of data that a store may lose and still continue at once, because the journals restore them. A failover or a
+ * restart loses the few seconds that were not replicated or synced. A store that has lost more was restored by someone.
  */
 export const LOSS_ALLOWED_S = 60;
 
@@ -22,8 +22,8 @@ export interface KnownEpoch {
 }
 
 /**
- * `empty`: there is no mark. `older`: our history, but its end is missing. `another`: a history that does not continue ours. `told`:
- * another gateway has found one of these and stopped the part.
+ * `empty`: there is no mark. `older`: our history, but its end is missing. `another`: a history that does not continue
+ * ours. `told`: another gateway has found one of these and stopped the part.
  */
 type LossKind = "empty" | "older" | "another" | "told";
 
@@ -62,15 +62,18 @@ export function isOurs({ known, found }: Loss): boolean {
   return known !== undefined && found !== undefined && (known.id === found.id || known.past.includes(found.id));
 }
 
-/** The ids that a new history names as its past: the store's current one and the one we knew. Gateways that know either accept it. */
+/**
+ * The ids that a new history names as its past: the store's current one and the one we knew. Gateways that know either
+ * accept it.
+ */
 export function pastOf({ known, found }: Loss): readonly string[] {
   const ids = [known, found].flatMap((epoch) => (epoch ? [epoch.id, ...epoch.past] : []));
   return [...new Set(ids)].slice(0, EPOCH_PAST_MAX);
 }
 
 /**
- * Names the incarnation of a part's history. If a part goes back to the same count a second time, the name differs from the first; if only
- * the base is known, it is the name that versions without `times` gave.
+ * Names the incarnation of a part's history. If a part goes back to the same count a second time, the name differs from
+ * the first; if only the base is known, it is the name that versions without `times` gave.
  */
 export function lifeOf(epoch: KnownEpoch | undefined): string {
   const place = `${epoch?.id}@${epoch?.base}`;

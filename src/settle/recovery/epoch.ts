@@ -1,7 +1,7 @@
 /**
  * Detects a store that lost more than its last seconds: it is empty, was restored from a backup, or is a different one
- * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written, until the right data is back (the gateway
- * notices that by itself) or an operator accepts the store as it is.
+ * (docs/failure-model.md row B12). From then on nothing is admitted and nothing is written, until the right data is
+ * back (the gateway notices that by itself) or an operator accepts the store as it is.
  */
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
@@ -22,15 +22,15 @@ const ID_BYTES = 9;
 
 export interface StoreEpoch {
   /**
-   * Checks every part of the store; the check begins after the call. Rejects with StoreError: `unavailable` if a part did not answer
-   * (with `tag`: if that account's part did not), `older` if there is a loss.
+   * Checks every part of the store; the check begins after the call. Rejects with StoreError: `unavailable` if a part
+   * did not answer (with `tag`: if that account's part did not), `older` if there is a loss.
    */
   check(tag?: AccountTag): Promise<void>;
   /** Whether a check has ever succeeded. */
   readonly checked: boolean;
   /**
-   * Why no part's history can be read although the store answers, for example because its key has a value of another kind; undefined
-   * while it can be read.
+   * Why no part's history can be read although the store answers, for example because its key has a value of another
+   * kind; undefined while it can be read.
    */
   unreadable(): string | undefined;
   /** The losses; empty if there are none. */

@@ -1,6 +1,6 @@
 /**
- * The journals of worker processes (workers/workers.ts). If there are fewer workers than before, the parent locks the journals of the
- * missing ones and settles what they contain.
+ * The journals of worker processes (workers/workers.ts). If there are fewer workers than before, the parent locks the
+ * journals of the missing ones and settles what they contain.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -22,8 +22,8 @@ interface OrphanJournals {
 }
 
 /**
- * Takes over the folder of every worker that no longer exists. The folders stay open as long as the process: acknowledged charges in them
- * are verified for a day, as in the process's own journal.
+ * Takes over the folder of every worker that no longer exists. The folders stay open as long as the process:
+ * acknowledged charges in them are verified for a day, as in the process's own journal.
  * @param workers the number of workers; 1: this process serves clients itself, so every worker folder is taken over.
  */
 export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJournals {

@@ -1,6 +1,6 @@
 /**
- * Replays journaled administrative writes in the order in which the store took them. A replay changes nothing if the store still has the
- * write, and never moves a record back:
+ * Replays journaled administrative writes in the order in which the store took them. A replay changes nothing if the
+ * store still has the write, and never moves a record back:
  * - Payments, accounts, keys, codes and cards count once, by their ids.
  * - Values that are set (a group, a plan, a name, labels) count only above their current revision.
  * - A revocation is final, and so is the closing of an account.
@@ -159,7 +159,9 @@ const WRITES: Readonly<Record<AdminRecord["kind"], Write>> = {
   },
 };
 
-/** The record has the state of the key after the change; for a key that was revoked by then, the replay is a revocation. */
+/**
+ * The record has the state of the key after the change; for a key that was revoked by then, the replay is a revocation.
+ */
 async function changeKey(facts: Facts, store: ReplayStore): Promise<NotTaken | undefined> {
   const tag = facts.tag();
   const [id, status, revision] = [facts.text("id"), facts.text("status"), facts.count("revision")];

@@ -5,8 +5,8 @@ const SECRET = /(?:^|[^a-z0-9])(?:sk-|gw1\.|bearer|eyj|akia|gh[opsu]_|xox[abp]-)
 const SHOWN_CHARS_MAX = 64;
 
 /**
- * A wrong value as a refusal shows it: clipped. Only its kind is shown if it could be a secret, a person's text (text with
- * white space), or is too large.
+ * A wrong value as a refusal shows it: clipped. Only its kind is shown if it could be a secret, a person's text (text
+ * with white space), or is too large.
  */
 export function shownValue(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean" || value === null) return String(value);
