@@ -10,7 +10,7 @@ import { takeOverJournals } from "./settle/recovery/orphan-journals.ts";
 import type { Store } from "./store/contract.ts";
 import { composeStore } from "./store/middleware/compose.ts";
 import { type OpenOptions, openStore } from "./store/open.ts";
-import { AwayLog } from "./store/upkeep/away-log.ts";
+import { OutageLog } from "./store/upkeep/outage-log.ts";
 import { sweepClaims } from "./store/upkeep/claim-sweeper.ts";
 import { demandFitness, watchHealth } from "./store/upkeep/health.ts";
 import { watchLedger } from "./store/upkeep/ledger-watch.ts";
@@ -56,7 +56,7 @@ export interface Books {
  */
 export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promise<Books> {
   const { settings, clock, metrics, log, serves, storeTimes, storeNow, generation } = parts;
-  const away = new AwayLog(clock, log);
+  const outages = new OutageLog(clock, log);
   const notices = new Notices({
     settings: settings.notices,
     delivers: serves !== "clients",
@@ -70,17 +70,17 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   });
   const bare = await openStore(settings.store, {
     warn: (message) => log.warn({}, message),
-    onConnectionFailed: (reason) => away.failed(reason),
+    onConnectionFailed: (reason) => outages.connectionFailed(reason),
     notices: notices.writer,
     tlsNow: () => tlsOf(storeNow()),
     ...storeTimes,
   });
   opened.push(() => bare.close());
-  const hasAnswered = await demandFitness(bare, away);
+  const hasAnswered = await demandFitness(bare, outages);
   const remote = settings.store.kind !== "embedded";
   const composed = composeStore(bare, { clock, random: Math.random, metrics, log, remote });
   const { store } = composed;
-  const health = watchHealth({ store, hasAnswered, clock, metrics, log, away });
+  const health = watchHealth({ store, hasAnswered, clock, metrics, log, outages });
   opened.push(
     () => composed.stop(),
     () => health.stop(),

@@ -63,7 +63,7 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
     upstreams,
     clock,
     random: Math.random,
-    ...watchUpstreams({ metrics, log, tell: (kind, data) => notices.note(kind, data) }),
+    ...watchUpstreams({ metrics, log, notify: (kind, data) => notices.note(kind, data) }),
   });
   opened.push(() => dispatcher.close());
   const tracing = await tracingOf(traces);

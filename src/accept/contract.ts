@@ -13,7 +13,7 @@ import type { PresentedKey } from "./key.ts";
 import type { Rendered } from "./raw-answer.ts";
 import type { Reply } from "./reply.ts";
 import { type PathRoute, protocolOfTarget, splitTarget } from "./routes.ts";
-import type { SiteLimits } from "./site/places.ts";
+import type { SiteLimits } from "./site/slots.ts";
 
 /** A request whose framing and path are valid. */
 export interface AcceptedRequest {

@@ -141,7 +141,7 @@ export interface UpstreamBody {
   /**
    * The answer is complete: what the upstream still sends is discarded, and its connection is kept if that is little.
    */
-  letGo(): void;
+  discardRest(): void;
   /** Decoded body bytes so far, the inspected ones included. */
   readonly bytesReceived: number;
 }

@@ -262,8 +262,8 @@ class Attempt<T> implements CallListener {
     const { probe, route, upstream } = this.#choice;
     const { startedAtMs } = this.#call;
     const decidedMs = this.#clock.monotonicMs();
-    const told = this.#ask.pathSuffix === undefined ? kind : "none";
-    upstream.health.tell({ kind: told, model: route.upstreamModel, retryAfterS, startedAtMs, probe }, decidedMs);
+    const verdict = this.#ask.pathSuffix === undefined ? kind : "none";
+    upstream.health.report({ kind: verdict, model: route.upstreamModel, retryAfterS, startedAtMs, probe }, decidedMs);
     this.#cancelRefusal?.();
     this.#ask.signal.removeEventListener("abort", this.#clientGone);
     return decidedMs;
@@ -324,7 +324,7 @@ function reportBreakOf(
   return (failed) => {
     const kind = isModelPath ? rowOf(failed).health : "none";
     const { retryAfterS } = failed;
-    upstream.health.tell({ kind, model, retryAfterS, startedAtMs: call.startedAtMs, probe: false });
+    upstream.health.report({ kind, model, retryAfterS, startedAtMs: call.startedAtMs, probe: false });
   };
 }
 

@@ -81,7 +81,7 @@ export function isEjected<T>({ route, upstream }: Candidate<T>): boolean {
 /** Releases a choice that was not run. */
 export function release<T>({ route, upstream, slot, probe }: Choice<T>): void {
   slot.release();
-  upstream.health.tell({ kind: "none", model: route.upstreamModel, retryAfterS: undefined, startedAtMs: 0, probe });
+  upstream.health.report({ kind: "none", model: route.upstreamModel, retryAfterS: undefined, startedAtMs: 0, probe });
 }
 
 /** Usually all are healthy, and no list is created. */

@@ -15,9 +15,9 @@ const LOOK_EVERY_MS = 600_000;
 const PAGE_ACCOUNTS = 50;
 const PAGE_PAUSE_MS = 250;
 /** Cards remembered as notified; for others the store is asked again, which keeps it to one notice per card. */
-const TOLD_MAX = 10_000;
+const NOTIFIED_MAX = 10_000;
 /** After this time the store is asked again: it may have lost the notice, and no journal restores it. */
-const TOLD_MS = 3_600_000;
+const NOTIFIED_MS = 3_600_000;
 
 type CardStore = Pick<Store, "listAccountNames" | "listCards" | "addNotice">;
 
@@ -34,7 +34,7 @@ export function watchCards(parts: {
   readonly log: Log;
 }): CardWatch {
   const { store, settings, isLeader, clock, log } = parts;
-  const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
+  const notified = createRecent<true>({ max: NOTIFIED_MAX, ttlMs: NOTIFIED_MS, clock });
   const passedOver = sparingly(clock, (reason) =>
     log.warn({ reason }, "the check of an account for cards about to expire failed; it is retried later"),
   );
@@ -55,11 +55,11 @@ export function watchCards(parts: {
     const listed = await store.listCards(tag);
     for (const { id, plan, group, fromMs, untilMs, quota, spent } of listed?.cards ?? []) {
       const nowMs = listed?.storeTimeMs ?? 0;
-      if (untilMs - nowMs > withinMs || fromMs > nowMs || told.has(id)) continue;
+      if (untilMs - nowMs > withinMs || fromMs > nowMs || notified.has(id)) continue;
       const data: Record<string, string> = { card: id, plan, group, ends_at: `${untilMs}` };
       if (quota !== undefined) Object.assign(data, { quota: `${quota}`, rest: `${quota - spent}` });
       await store.addNotice(tag, { kind: "card_ending", ref: id, data }, { name: id, latest: 1 });
-      told.set(id, true);
+      notified.set(id, true);
     }
   };
 

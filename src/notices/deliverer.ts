@@ -4,7 +4,7 @@
  * the store and resends what was in flight under the same id.
  */
 
-import { type Store, StoreAwayError } from "../store/contract.ts";
+import { type Store, StoreUnreachableError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
 import { GATEWAY_OUTBOX, NOTICES_PAGE_MAX, type Notice, type Outbox, type WaitingNotices } from "../store/notices.ts";
 import { type Log, sparingly } from "../telemetry/log.ts";
@@ -406,6 +406,6 @@ export class Deliverer {
   }
 
   #waits(error: unknown): void {
-    if (!(error instanceof StoreAwayError)) this.#storeWaits(errorText(error));
+    if (!(error instanceof StoreUnreachableError)) this.#storeWaits(errorText(error));
   }
 }

@@ -12,7 +12,7 @@ import type { AccountTag } from "../values/key.ts";
 import { nanoUsd } from "../values/money.ts";
 import type { NoticeKind, NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
-import { budgetTeller } from "./budget-teller.ts";
+import { budgetNotices } from "./budget-notices.ts";
 import { watchCards } from "./card-watch.ts";
 import { Deliverer, type LaneState } from "./deliverer.ts";
 import { GatewayQueue } from "./gateway-queue.ts";
@@ -42,7 +42,7 @@ export class Notices {
   #deliverer: Deliverer | undefined;
   #queue: GatewayQueue | undefined;
   #cards: ReturnType<typeof watchCards> | undefined;
-  #budgets: ReturnType<typeof budgetTeller> | undefined;
+  #budgets: ReturnType<typeof budgetNotices> | undefined;
   #tests = 0;
   /** Notices from before the store was open, for example of a loss found at the start. */
   #early: (() => void)[] = [];
@@ -72,7 +72,7 @@ export class Notices {
       onDirect: delivers ? () => this.#deliverer?.wake("direct") : undefined,
     });
     this.#queue = queue;
-    this.#budgets = budgetTeller({ store, clock, log });
+    this.#budgets = budgetNotices({ store, clock, log });
     for (const note of this.#early) note();
     this.#early = [];
     if (!delivers) return;

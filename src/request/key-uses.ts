@@ -2,7 +2,7 @@
  * When each key was last used, from which address and by which program. Recorded in memory with each request, and
  * written to the store once a minute, so that no request waits for it. A crash loses up to a minute of it.
  */
-import { type Store, StoreAwayError } from "../store/contract.ts";
+import { type Store, StoreUnreachableError } from "../store/contract.ts";
 import type { KeyUse } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { AccountTag } from "../values/key.ts";
@@ -61,7 +61,7 @@ export class KeyUses {
           uses.map((use) => this.#shown(use)),
         );
       } catch (error) {
-        if (error instanceof StoreAwayError) return;
+        if (error instanceof StoreUnreachableError) return;
         // An error of one account must not delay the others, and must not end the process.
         this.#parts.log.warn({ reason: String(error) }, "the last use of an account's keys was not noted");
       }

@@ -325,7 +325,7 @@ class StreamRelay {
     const frames = [terminal, ...rest];
     this.#noteDelivered(frames);
     this.#noteDeliveredEnd();
-    this.#parts.body.letGo(); // What an upstream sends after its terminal frame is discarded (docs/translation-rules.md rule 48).
+    this.#parts.body.discardRest(); // What an upstream sends after its terminal frame is discarded (docs/translation-rules.md rule 48).
     this.#end(COMPLETE, true, bytesOf(frames));
   }
 

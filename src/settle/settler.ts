@@ -129,9 +129,9 @@ export function createSettler(parts: SettlerParts): Settler {
         return;
       } catch (error) {
         onTried?.(error);
-        const away = error instanceof StoreError;
-        if (!away || waitMs === RETRY_FIRST_MS) parts.onDelay(error);
-        if (!away) return;
+        const unavailable = error instanceof StoreError;
+        if (!unavailable || waitMs === RETRY_FIRST_MS) parts.onDelay(error);
+        if (!unavailable) return;
       }
       // With jitter, so that the charges of an outage are not all retried at the same moment.
       await new Promise<void>((resolve) => clock.after(waitMs * (0.5 + random() / 2), resolve));

@@ -72,7 +72,7 @@ export class StoreError extends Error {
 }
 
 /** No server answers for the store. The health check reports it, so callers on a timer need not. */
-export class StoreAwayError extends StoreError {}
+export class StoreUnreachableError extends StoreError {}
 
 /** The store has made the write, but no replica confirmed it in time. Repeating the write is harmless. */
 export class UnconfirmedError extends StoreError {

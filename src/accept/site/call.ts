@@ -7,7 +7,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type In
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
 import { isSoundAnswer, isWebSocketAnswer, type RawHead } from "./head.ts";
-import type { SiteLimits } from "./places.ts";
+import type { SiteLimits } from "./slots.ts";
 
 /** Why a request has no answer: no connection, no answer in time, invalid HTTP, or abandoned by us. */
 export type SiteFailure = "unreachable" | "silent" | "invalid" | "abandoned";

@@ -17,7 +17,7 @@ import type { Reply, ReplyHeaders } from "../reply.ts";
 import { hintFor, hintHeader, isOfAdmin, isRoot, routeOf, splitTarget } from "../routes.ts";
 import { SiteAddress, SiteCall, type SiteFailure } from "./call.ts";
 import { answerHead, hasBody, requestHead, targetFault, type VisitHead } from "./head.ts";
-import { SITE_LIMITS, type SiteLimits, SitePlaces, withinSiteShare } from "./places.ts";
+import { SITE_LIMITS, type SiteLimits, SiteSlots, withinSiteShare } from "./slots.ts";
 import { type TunnelEnd, tunnel } from "./tunnel.ts";
 
 interface SiteParts {
@@ -41,8 +41,8 @@ export interface Visit extends VisitHead {
 export class Site {
   readonly #parts: SiteParts;
   readonly #limits: SiteLimits;
-  readonly #requests: SitePlaces;
-  readonly #upgrades: SitePlaces;
+  readonly #requests: SiteSlots;
+  readonly #upgrades: SiteSlots;
   /** Connections that Node no longer counts among its own. */
   readonly #upgraded = new Set<Socket>();
   #address: { readonly url: string; readonly parsed: SiteAddress } | undefined;
@@ -51,8 +51,8 @@ export class Site {
     this.#parts = parts;
     this.#limits = withinSiteShare({ ...SITE_LIMITS, ...parts.limits }, parts.shares);
     const { requestsMax, upgradesMax, waitingMax, waitMs } = this.#limits;
-    this.#requests = new SitePlaces({ placesMax: requestsMax, waitingMax, waitMs });
-    this.#upgrades = new SitePlaces({ placesMax: upgradesMax, waitingMax, waitMs });
+    this.#requests = new SiteSlots({ slotsMax: requestsMax, waitingMax, waitMs });
+    this.#upgrades = new SiteSlots({ slotsMax: upgradesMax, waitingMax, waitMs });
   }
 
   /** Serves a visit. A request that was meant for the API never reaches the site: it gets a hint instead. */
@@ -109,16 +109,16 @@ export class Site {
       bodyFault = found;
       over.abort();
     });
-    const places = upgrade ? this.#upgrades : this.#requests;
-    const leave = await places.enter(visit.clientAddress, over.signal);
+    const slots = upgrade ? this.#upgrades : this.#requests;
+    const release = await slots.acquire(visit.clientAddress, over.signal);
     try {
-      const failure = leave ? await this.#ask(visit, address, reply, upgrade, over.signal) : "full";
+      const failure = release ? await this.#ask(visit, address, reply, upgrade, over.signal) : "full";
       if (failure === undefined || reply.gone) return;
       if (bodyFault) this.#parts.refuse(bodyFault, visit.protocol, reply);
       else if (failure === "full") this.#parts.refuse(FULL, visit.protocol, reply);
       else explain(failure, reply);
     } finally {
-      leave?.();
+      release?.();
     }
   }
 

@@ -82,7 +82,7 @@ async function archiveOne(admin: AdminClient, account: string, where: Where, ter
     const lines = await linesOnDisk(admin, account, id, { through, chain }, where);
     if (lines.length === 0) return { account, lines: count, files, through };
     for (const step of steps(lines)) {
-      through = await letGo(admin, account, through, step, where.before);
+      through = await archiveStep(admin, account, through, step, where.before);
       chain = chained(chain, step);
       count += step.length;
       terminal.progress(`${account}: archived up to line ${through}`);
@@ -139,7 +139,8 @@ function endOfRequest(lines: readonly LedgerLine[], at: number): number {
   return end;
 }
 
-async function letGo(
+/** Replaces lines that are on disk by an opening line at the gateway. @returns the last archived line. */
+async function archiveStep(
   admin: AdminClient,
   account: string,
   after: number,

@@ -144,7 +144,7 @@ export class Call implements UpstreamHandler {
    * The rest is not needed. It is read and discarded, so that the connection can serve the next request, but only a
    * little and not for long. The listener is not called again.
    */
-  letGo(): void {
+  discardRest(): void {
     if (this.#phase === "over") return;
     this.#finish();
     this.#decoder?.destroy();

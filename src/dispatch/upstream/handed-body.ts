@@ -56,9 +56,9 @@ export class HandedBody implements UpstreamBody, CallListener {
     this.#call.abort();
   }
 
-  letGo(): void {
+  discardRest(): void {
     this.#forget();
-    this.#call.letGo();
+    this.#call.discardRest();
   }
 
   #forget(): void {

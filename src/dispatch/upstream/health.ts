@@ -130,7 +130,7 @@ export class Health {
   }
 
   /**
-   * An attempt begins; `tell` must follow once.
+   * An attempt begins; `report` must follow once.
    * @returns whether it is the probe.
    */
   begin(model: string): boolean {
@@ -143,7 +143,7 @@ export class Health {
    * Reports the outcome of an attempt; or, without another `begin`, that a stream has broken off after its beginning.
    * @param nowMs by the clock's `monotonicMs`, if it has just been read.
    */
-  tell(verdict: HealthVerdict, nowMs = this.#parts.clock.monotonicMs()): void {
+  report(verdict: HealthVerdict, nowMs = this.#parts.clock.monotonicMs()): void {
     const { kind, probe } = verdict;
     if (probe) this.#probingUntilMs = Number.NEGATIVE_INFINITY;
     if (kind === "none") return;

@@ -14,11 +14,11 @@ interface Watching {
   readonly metrics: Metrics;
   readonly log: Log;
   /** Sends a notice to the configured webhook (docs/notices.md). */
-  readonly tell?: (kind: "upstream_out" | "upstream_back", data: Readonly<Record<string, string>>) => void;
+  readonly notify?: (kind: "upstream_out" | "upstream_back", data: Readonly<Record<string, string>>) => void;
 }
 
 /** Creates the dispatcher's listeners. */
-export function watchUpstreams({ metrics, log, tell }: Watching): Listening {
+export function watchUpstreams({ metrics, log, notify }: Watching): Listening {
   /** Upstreams that are out and were reported: a probe that fails is not reported again. */
   const out = new Set<string>();
   return {
@@ -27,12 +27,12 @@ export function watchUpstreams({ metrics, log, tell }: Watching): Listening {
       metrics.upstreamEjections.inc({ upstream, reason });
       log.warn({ upstream, reason, rest_ms: Math.round(restMs), repeated }, "an upstream is passed over for now");
       if (repeated === 1 || !out.has(upstream))
-        tell?.("upstream_out", { upstream, reason, rest_seconds: `${Math.ceil(restMs / MS_PER_S)}` });
+        notify?.("upstream_out", { upstream, reason, rest_seconds: `${Math.ceil(restMs / MS_PER_S)}` });
       out.add(upstream);
     },
     onReturned(upstream) {
       log.info({ upstream }, "an upstream answers again");
-      if (out.delete(upstream)) tell?.("upstream_back", { upstream });
+      if (out.delete(upstream)) notify?.("upstream_back", { upstream });
     },
     onWaited: (upstream, waitedMs) => metrics.queueWait.observe({ upstream }, waitedMs / MS_PER_S),
   };

@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { type Store, StoreAwayError, StoreError } from "../../store/contract.ts";
+import { type Store, StoreUnreachableError, StoreError } from "../../store/contract.ts";
 import type { ComposedStore } from "../../store/middleware/compose.ts";
 import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
@@ -175,7 +175,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       log.info({ store: identity }, "the journal follows this store");
     },
     onError(error) {
-      if (error instanceof StoreAwayError) return;
+      if (error instanceof StoreUnreachableError) return;
       verificationWaits(reasonOf(error) ?? "");
     },
   });

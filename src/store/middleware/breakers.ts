@@ -91,8 +91,8 @@ export class Breakers {
   /** Why the gateway is not ready: the breakers of all servers have been open too long. Empty while one is closed. */
   reasons(): string[] {
     const all = [...this.#shards.values()];
-    const away = all.length > 0 && all.every(({ breaker }) => breaker.openMs >= UNREADY_AFTER_MS);
-    return away ? ["the store does not answer in time: its breaker is open"] : [];
+    const unavailable = all.length > 0 && all.every(({ breaker }) => breaker.openMs >= UNREADY_AFTER_MS);
+    return unavailable ? ["the store does not answer in time: its breaker is open"] : [];
   }
 
   stop(): void {

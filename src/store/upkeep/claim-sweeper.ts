@@ -6,7 +6,7 @@
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Clock } from "../../values/time.ts";
-import { type Store, StoreAwayError } from "../contract.ts";
+import { type Store, StoreUnreachableError } from "../contract.ts";
 
 const SWEEP_EVERY_MS = 60_000;
 /** Claims that one sweep examines; the others wait for the next sweep. */
@@ -26,7 +26,7 @@ export function sweepClaims(parts: { store: Pick<Store, "finishClaims">; clock: 
       const finished = await store.finishClaims(CLAIMS_PER_SWEEP);
       if (finished > 0) log.warn({ codes: finished }, "redemptions that were cut off were credited");
     } catch (error) {
-      if (!(error instanceof StoreAwayError))
+      if (!(error instanceof StoreUnreachableError))
         log.warn({ reason: String(error) }, "redemptions that were cut off wait for the store");
     }
     if (!stopped) cancel = clock.after(SWEEP_EVERY_MS, () => (running = sweep()));

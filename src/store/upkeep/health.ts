@@ -3,8 +3,8 @@
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { Clock } from "../../values/time.ts";
-import { type Store, StoreAwayError, StoreError } from "../contract.ts";
-import type { AwayLog } from "./away-log.ts";
+import { type Store, StoreError, StoreUnreachableError } from "../contract.ts";
+import type { OutageLog } from "./outage-log.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /**
@@ -32,9 +32,9 @@ export function watchHealth(parts: {
   clock: Clock;
   metrics: Metrics;
   log: Log;
-  away: AwayLog;
+  outages: OutageLog;
 }): StoreHealth {
-  const { store, clock, metrics, log, away } = parts;
+  const { store, clock, metrics, log, outages } = parts;
   let failingSinceMs = parts.hasAnswered ? undefined : Number.NEGATIVE_INFINITY;
   /** Why a store that answers must not be used; undefined while no fault is known. */
   let unfit: string | undefined;
@@ -47,15 +47,15 @@ export function watchHealth(parts: {
     try {
       await store.check();
       if (unfit !== undefined) log.info({}, "the store is fit for use again");
-      away.answers();
+      outages.answers();
       failingSinceMs = undefined;
       unfit = undefined;
     } catch (error) {
       const reason = unfitness(error);
-      if (reason === undefined) away.away(error);
+      if (reason === undefined) outages.unreachable(error);
       else {
         // It has answered, even if only to report a fault.
-        away.answers();
+        outages.answers();
         if (reason !== unfit) log.error({ reason }, "the store is not fit for use");
       }
       failingSinceMs ??= clock.monotonicMs();
@@ -85,7 +85,7 @@ const isUnfit = (reason: string): string => `the store is not fit for use: ${rea
 
 /** A store that has answered says why it cannot be used. */
 function failureOf(error: unknown): string {
-  const hasAnswered = error instanceof StoreError && !(error instanceof StoreAwayError);
+  const hasAnswered = error instanceof StoreError && !(error instanceof StoreUnreachableError);
   return hasAnswered ? `the store cannot be used now: ${error.message}` : NO_ANSWER;
 }
 
@@ -110,13 +110,13 @@ export async function problemOf(store: Pick<Store, "check">): Promise<string | u
  * For the start: waits for a store that is unavailable, and refuses one that answers and would lose money (row B11).
  * @returns whether it answers.
  */
-export async function demandFitness(store: Pick<Store, "check">, away: AwayLog): Promise<boolean> {
+export async function demandFitness(store: Pick<Store, "check">, outages: OutageLog): Promise<boolean> {
   try {
     await store.check();
     return true;
   } catch (error) {
     if (error instanceof StoreError && error.outcome === "refused") throw error;
-    away.away(error);
+    outages.unreachable(error);
     return false;
   }
 }

@@ -61,7 +61,7 @@ function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = ()
       },
     ),
     tell: (kind, more = {}) =>
-      made.health.tell({
+      made.health.report({
         kind,
         model: "m",
         retryAfterS: undefined,

@@ -37,7 +37,7 @@ test("twenty streams in a row use one connection", async (t) => {
     const { body } = answered;
     assert.ok(body);
     await new Promise<void>((resolve) => body.consume({ data: () => resolve(), end: resolve, error: () => resolve() }));
-    body.letGo();
+    body.discardRest();
   }
   assert.equal(sockets.size, 1);
 });
@@ -56,7 +56,7 @@ test("an upstream that keeps sending after the terminal frame is cut off", async
   assertAnswered(answered);
   const closed = nextClose();
   answered.body?.consume({ data() {}, end() {}, error() {} });
-  answered.body?.letGo();
+  answered.body?.discardRest();
   await closed;
 });
 
@@ -70,7 +70,7 @@ test("an upstream that neither sends nor ends its body after the terminal frame 
   assertAnswered(answered);
   const closed = nextClose();
   answered.body?.consume({ data() {}, end() {}, error() {} });
-  answered.body?.letGo();
+  answered.body?.discardRest();
   clock.advance(1_000);
   await closed;
 });

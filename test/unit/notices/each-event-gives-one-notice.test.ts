@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { budgetTeller } from "../../../src/notices/budget-teller.ts";
+import { budgetNotices } from "../../../src/notices/budget-notices.ts";
 import { watchCards } from "../../../src/notices/card-watch.ts";
 import { GatewayQueue } from "../../../src/notices/gateway-queue.ts";
 import type { AdmitRefused } from "../../../src/store/admission.ts";
@@ -103,7 +103,7 @@ test("the cards of all accounts are checked, and a notice that the store did not
 test("a used-up budget is announced once in its period, whichever process refuses requests for it", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   const log = { warn: () => assert.fail() } as unknown as Log;
-  const tellers = [1, 2].map(() => budgetTeller({ store, clock, log }));
+  const tellers = [1, 2].map(() => budgetNotices({ store, clock, log }));
   const refused: AdmitRefused = {
     ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
     ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },
@@ -140,7 +140,7 @@ test("if the store loses the notices about a budget and a card, they are written
     listCards: (...ask) => store.listCards(...ask),
   };
   const log = { warn: (facts: unknown) => assert.fail(JSON.stringify(facts)) } as unknown as Log;
-  const tell = budgetTeller({ store: here, clock, log });
+  const tell = budgetNotices({ store: here, clock, log });
   const settings = () =>
     ({ kinds: new Set(["card_ending"]), cardEndsWithinMs: 40 * HOUR_MS }) as unknown as NoticeSettings;
   const watch = watchCards({ store: here, settings, isLeader: () => true, clock, log });
@@ -202,7 +202,7 @@ test("a notice about a budget that the store did not accept is written with the 
   const store: Pick<Store, "addNotice"> = {
     addNotice: () => (++asked === 1 ? Promise.reject(new StoreError("unavailable", "no")) : Promise.resolve("added")),
   };
-  const tell = budgetTeller({ store, clock, log: { warn: () => warned.resolve() } as unknown as Log });
+  const tell = budgetNotices({ store, clock, log: { warn: () => warned.resolve() } as unknown as Log });
   const refused: AdmitRefused = {
     ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
     ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },

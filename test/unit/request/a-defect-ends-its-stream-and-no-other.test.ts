@@ -50,7 +50,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
       },
       pause() {},
       resume: defects.resume ?? (() => {}),
-      letGo() {},
+      discardRest() {},
     },
     bill: {
       holdExtension: undefined,

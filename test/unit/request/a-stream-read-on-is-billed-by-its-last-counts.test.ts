@@ -66,7 +66,7 @@ function left({ kept = false } = {}) {
     headers: {},
     converter,
     body: {
-      ...{ pause() {}, resume() {}, letGo() {}, bytesReceived: 0 },
+      ...{ pause() {}, resume() {}, discardRest() {}, bytesReceived: 0 },
       abort() {
         aborted = true;
       },

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { KeyUses } from "../../../src/request/key-uses.ts";
-import { StoreAwayError, StoreError } from "../../../src/store/contract.ts";
+import { StoreUnreachableError, StoreError } from "../../../src/store/contract.ts";
 import type { KeyUse } from "../../../src/store/records.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import { type AccountTag, newKey } from "../../../src/values/key.ts";
@@ -23,7 +23,7 @@ function started() {
   const log = { warn: (facts: unknown) => void warned.push(facts) } as unknown as Log;
   const store = {
     async noteKeyUses(tag: AccountTag, uses: readonly KeyUse[]) {
-      if (isAway) throw new StoreAwayError("unavailable", "away");
+      if (isAway) throw new StoreUnreachableError("unavailable", "away");
       const error = broken.get(tag);
       if (error) throw error;
       taken.push([tag, uses]);

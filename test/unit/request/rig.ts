@@ -72,7 +72,7 @@ export class Relayed {
       },
       converter: this.#converter(frame, heartbeat),
       body: {
-        ...{ letGo() {}, bytesReceived: 0 },
+        ...{ discardRest() {}, bytesReceived: 0 },
         pause: (firmly = false) => {
           this.held = true;
           this.heldFirmly = firmly;

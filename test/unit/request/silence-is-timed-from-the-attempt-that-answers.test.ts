@@ -44,7 +44,7 @@ test("twenty seconds at another upstream do not count as this one's silence", as
   const answered = {
     route: { upstream: "second", capabilities: { thinking: "none" } },
     attempts: [{ startedAtMs: startedAtMs - 20_000 }, { startedAtMs }],
-    body: { consume() {}, abort() {}, pause() {}, resume() {}, letGo() {} },
+    body: { consume() {}, abort() {}, pause() {}, resume() {}, discardRest() {} },
     token: { converter, first: [], exchange: {} },
   } as unknown as Answered<AttemptConversion>;
   const ended = relayStreamed(run, permit, answered, parts);

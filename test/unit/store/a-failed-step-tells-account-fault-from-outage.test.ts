@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { StoreAwayError, StoreError } from "../../../src/store/contract.ts";
+import { StoreUnreachableError, StoreError } from "../../../src/store/contract.ts";
 import type { RedisConnection } from "../../../src/store/redis/connection/connect.ts";
 import type { Rights } from "../../../src/store/redis/connection/rights.ts";
 import { Runner } from "../../../src/store/redis/connection/runner.ts";
@@ -41,7 +41,7 @@ for (const state of STATES.split(" ")) {
   test(`${state} is an error of the server and says nothing about the account`, async () => {
     const { calls, run } = bench(() => Promise.reject(reply(`${state} some words`)));
     const error = await errorOf(run);
-    assert.ok(error instanceof StoreError && !(error instanceof StoreAwayError), "Redis has answered");
+    assert.ok(error instanceof StoreError && !(error instanceof StoreUnreachableError), "Redis has answered");
     assert.equal(error.outcome, "unknown");
     assert.deepEqual(calls, ["evalsha", "ready", "evalsha"]);
   });
@@ -56,14 +56,14 @@ for (const message of [
 ]) {
   test(`${message.slice(0, 40)}: an error of the account, not an outage`, async () => {
     const error = await errorOf(bench(() => Promise.reject(reply(message))).run);
-    assert.ok(error instanceof StoreError && !(error instanceof StoreAwayError));
+    assert.ok(error instanceof StoreError && !(error instanceof StoreUnreachableError));
     assert.equal(error.outcome, "refused");
   });
 }
 
 test("without an answer the store is unreachable and the outcome unknown", async () => {
   const error = await errorOf(bench(() => Promise.reject(new Error("Connection is closed."))).run);
-  assert.ok(error instanceof StoreAwayError);
+  assert.ok(error instanceof StoreUnreachableError);
   assert.equal(error.outcome, "unknown");
 });
 

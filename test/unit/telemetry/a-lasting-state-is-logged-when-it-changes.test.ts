@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
-import { AwayLog } from "../../../src/store/upkeep/away-log.ts";
+import { OutageLog } from "../../../src/store/upkeep/outage-log.ts";
 import { watchHealth } from "../../../src/store/upkeep/health.ts";
 import { type Log, sparingly } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
@@ -32,13 +32,13 @@ test("an unreachable store is logged once with the reason of its connections, ag
   const lines: string[] = [];
   const line = (facts: { reason?: string; away_s?: number }, msg: string) =>
     lines.push(`${msg}: ${facts.reason ?? ""} ${facts.away_s ?? ""}`);
-  const away = new AwayLog(clock, { info: line, warn: line } as unknown as Log);
+  const away = new OutageLog(clock, { info: line, warn: line } as unknown as Log);
   for (let second = 0; second < 601; second++) {
-    for (let attempt = 0; attempt < 3; attempt++) away.failed("connect ECONNREFUSED 127.0.0.1:6379");
-    away.away(new Error("Redis did not answer: no reply within 200 ms"));
+    for (let attempt = 0; attempt < 3; attempt++) away.connectionFailed("connect ECONNREFUSED 127.0.0.1:6379");
+    away.unreachable(new Error("Redis did not answer: no reply within 200 ms"));
     clock.advance(1_000);
   }
-  away.failed("connect ECONNREFUSED 127.0.0.1:6379");
+  away.connectionFailed("connect ECONNREFUSED 127.0.0.1:6379");
   away.answers();
   assert.deepEqual(lines, [
     `${AWAY}: connect ECONNREFUSED 127.0.0.1:6379 0`,
@@ -51,13 +51,13 @@ test("a failed connection to one server of a store that answers is logged at onc
   const clock = new HandClock();
   const told: string[] = [];
   const warn = ({ reason }: { reason?: string }, msg: string) => told.push(`${msg}: ${reason}`);
-  const away = new AwayLog(clock, { warn } as unknown as Log);
+  const away = new OutageLog(clock, { warn } as unknown as Log);
   for (let second = 0; second < 601; second++) {
-    away.failed("connect ECONNREFUSED 127.0.0.1:7001");
+    away.connectionFailed("connect ECONNREFUSED 127.0.0.1:7001");
     away.answers();
     clock.advance(1_000);
   }
-  away.failed("read ECONNRESET");
+  away.connectionFailed("read ECONNRESET");
   away.answers();
   const words = "a connection to the store failed; the store answers";
   const one = `${words}: connect ECONNREFUSED 127.0.0.1:7001`;
@@ -74,8 +74,8 @@ test("each change of a store to unfit, unreachable or fit is logged once", async
   const check = async () => {
     if (fault) throw fault;
   };
-  const away = new AwayLog(clock, log);
-  const health = watchHealth({ store: { check }, hasAnswered: true, clock, metrics: createMetrics(), log, away });
+  const away = new OutageLog(clock, log);
+  const health = watchHealth({ store: { check }, hasAnswered: true, clock, metrics: createMetrics(), log, outages: away });
   const unfit = (why: string) => new StoreError("unavailable", why, { outcome: "refused" });
   const faults = [
     unfit("may not ZREM"),

@@ -5,7 +5,7 @@
  * ever read as "there is no such key" (docs/failure-model.md invariant 34, rows B4, B5 and B9).
  */
 import { errorText } from "../../../values/program/error-text.ts";
-import { StoreAwayError, StoreError } from "../../contract.ts";
+import { StoreError, StoreUnreachableError } from "../../contract.ts";
 import type { Script } from "../scripts.ts";
 import type { RedisConnection } from "./connect.ts";
 import { isOfRights, type Rights } from "./rights.ts";
@@ -101,7 +101,7 @@ export class Runner {
       if (replyOf(error) !== undefined) {
         throw new StoreError("unavailable", `Redis answered with an error: ${text}`, { cause: error, outcome });
       }
-      throw new StoreAwayError("unavailable", `Redis did not answer: ${text}`, { cause: error, outcome });
+      throw new StoreUnreachableError("unavailable", `Redis did not answer: ${text}`, { cause: error, outcome });
     }
   }
 }

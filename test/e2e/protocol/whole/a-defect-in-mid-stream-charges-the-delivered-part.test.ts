@@ -58,7 +58,7 @@ test("on a defect the stream rejects, the upstream is stopped, and the delivered
       abort: () => {
         aborts++;
       },
-      letGo() {},
+      discardRest() {},
       bytesReceived: 0,
     },
     first: [],

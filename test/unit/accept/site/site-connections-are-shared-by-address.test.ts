@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import fc from "fast-check";
 import type { ListenerOptions } from "../../../../src/accept/listener.ts";
-import { type Leave, SitePlaces } from "../../../../src/accept/site/places.ts";
+import { type ReleaseSlot, SiteSlots } from "../../../../src/accept/site/slots.ts";
 import { answerNamed, startRawSite } from "../../../rig/raw-site.ts";
 import { exchange, RawSocket, type Target } from "../../../rig/raw-socket.ts";
 import { causeOf, startEcho } from "../echo.ts";
@@ -15,10 +15,10 @@ const never = new AbortController().signal;
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 test("row H7: a single address gets half of the places, and a new address always finds one", async () => {
-  const places = new SitePlaces({ placesMax: 256, waitingMax: 0, waitMs: 1_000 });
-  const takeAll = async (address: string): Promise<Leave[]> => {
-    const taken: Leave[] = [];
-    for (let leave = await places.enter(address, never); leave; leave = await places.enter(address, never))
+  const places = new SiteSlots({ slotsMax: 256, waitingMax: 0, waitMs: 1_000 });
+  const takeAll = async (address: string): Promise<ReleaseSlot[]> => {
+    const taken: ReleaseSlot[] = [];
+    for (let leave = await places.acquire(address, never); leave; leave = await places.acquire(address, never))
       taken.push(leave);
     return taken;
   };
@@ -33,51 +33,51 @@ test("row H7: a single address gets half of the places, and a new address always
 });
 
 test("row H7: a /64 network counts as one address, and so do all clients without an address", async () => {
-  const places = new SitePlaces({ placesMax: 4, waitingMax: 0, waitMs: 1_000 });
-  assert.ok(await places.enter("2001:db8:0:1::1", never));
-  assert.ok(await places.enter("2001:db8:0:1::2", never));
-  assert.equal(await places.enter("2001:db8:0:1:ffff::3", never), undefined);
-  assert.ok(await places.enter(undefined, never));
-  assert.equal(await places.enter(undefined, never), undefined);
+  const places = new SiteSlots({ slotsMax: 4, waitingMax: 0, waitMs: 1_000 });
+  assert.ok(await places.acquire("2001:db8:0:1::1", never));
+  assert.ok(await places.acquire("2001:db8:0:1::2", never));
+  assert.equal(await places.acquire("2001:db8:0:1:ffff::3", never), undefined);
+  assert.ok(await places.acquire(undefined, never));
+  assert.equal(await places.acquire(undefined, never), undefined);
 });
 
 test("row H7: all addresses of an IPv6 network together leave room for others, and the network counts like one address", async () => {
-  const places = new SitePlaces({ placesMax: 256, waitingMax: 0, waitMs: 1_000 });
-  const taken: Leave[] = [];
+  const places = new SiteSlots({ slotsMax: 256, waitingMax: 0, waitMs: 1_000 });
+  const taken: ReleaseSlot[] = [];
   for (let at = 0; at < 256; at += 1) {
-    const leave = await places.enter(`2001:db8:0:${at.toString(16)}::1`, never);
+    const leave = await places.acquire(`2001:db8:0:${at.toString(16)}::1`, never);
     if (leave) taken.push(leave);
   }
   assert.equal(taken.length, 128);
-  assert.ok(await places.enter("2001:db8:1:1::1", never), "another network");
-  assert.ok(await places.enter("192.0.2.1", never));
+  assert.ok(await places.acquire("2001:db8:1:1::1", never), "another network");
+  assert.ok(await places.acquire("192.0.2.1", never));
   for (const leave of taken) leave();
   assert.equal(places.census.taken, 2);
-  assert.ok(await places.enter("2001:db8:0:1::1", never));
+  assert.ok(await places.acquire("2001:db8:0:1::1", never));
 });
 
 test("row H7: a visitor that leaves the queue, or whose wait ends, holds nothing", async () => {
-  const places = new SitePlaces({ placesMax: 2, waitingMax: 4, waitMs: 20 });
-  const leave = await places.enter("a", never);
+  const places = new SiteSlots({ slotsMax: 2, waitingMax: 4, waitMs: 20 });
+  const leave = await places.acquire("a", never);
   const left = new AbortController();
-  const waiting = [places.enter("a", never), places.enter("a", left.signal)];
-  assert.equal(await places.enter("a", never), undefined, "half of the line is one address's");
-  const other = await places.enter("b", never);
+  const waiting = [places.acquire("a", never), places.acquire("a", left.signal)];
+  assert.equal(await places.acquire("a", never), undefined, "half of the line is one address's");
+  const other = await places.acquire("b", never);
   left.abort();
   assert.deepEqual(await Promise.all(waiting), [undefined, undefined]);
-  assert.equal(await places.enter("a", left.signal), undefined, "who has left is not served");
+  assert.equal(await places.acquire("a", left.signal), undefined, "who has left is not served");
   leave?.();
   other?.();
   assert.deepEqual(places.census, { taken: 0, waiting: 0 });
 });
 
 test("row H7: the queues of addresses take turns, however fast the places of one of them are returned", async () => {
-  const places = new SitePlaces({ placesMax: 2, waitingMax: 8, waitMs: 60_000 });
-  const first = await places.enter("192.0.2.9", never);
-  const second = await places.enter("192.0.2.8", never);
-  const served: { address: string; leave: Leave | undefined }[] = [];
+  const places = new SiteSlots({ slotsMax: 2, waitingMax: 8, waitMs: 60_000 });
+  const first = await places.acquire("192.0.2.9", never);
+  const second = await places.acquire("192.0.2.8", never);
+  const served: { address: string; leave: ReleaseSlot | undefined }[] = [];
   const line = ["a", "a", "a", "b"].map(async (address) => {
-    served.push({ address, leave: await places.enter(address, never) });
+    served.push({ address, leave: await places.acquire(address, never) });
   });
   first?.();
   for (let at = 0; at < line.length; at += 1) {
@@ -97,19 +97,19 @@ const step = fc.record({
 });
 
 test("row H7: in any order of steps no place is lost or given twice, and no one waits while a place is available", async () => {
-  const sizes = fc.record({ placesMax: fc.integer({ min: 1, max: 8 }), waitingMax: fc.integer({ min: 0, max: 6 }) });
+  const sizes = fc.record({ slotsMax: fc.integer({ min: 1, max: 8 }), waitingMax: fc.integer({ min: 0, max: 6 }) });
   await fc.assert(
-    fc.asyncProperty(sizes, fc.array(step, { maxLength: 60 }), async ({ placesMax, waitingMax }, steps) => {
-      const places = new SitePlaces({ placesMax, waitingMax, waitMs: 60_000 });
-      const held: { address: string | undefined; leave: Leave }[] = [];
+    fc.asyncProperty(sizes, fc.array(step, { maxLength: 60 }), async ({ slotsMax, waitingMax }, steps) => {
+      const places = new SiteSlots({ slotsMax, waitingMax, waitMs: 60_000 });
+      const held: { address: string | undefined; leave: ReleaseSlot }[] = [];
       const waiting: { address: string | undefined; abort: AbortController }[] = [];
       for (const { kind, address, which } of steps) {
         const before = held.filter((one) => one.address === address).length;
-        const free = placesMax - held.length;
+        const free = slotsMax - held.length;
         if (kind === "enter") {
           const one = { address, abort: new AbortController() };
           waiting.push(one);
-          void places.enter(address, one.abort.signal).then((leave) => {
+          void places.acquire(address, one.abort.signal).then((leave) => {
             waiting.splice(waiting.indexOf(one), 1);
             if (leave) held.push({ address, leave });
           });
@@ -119,10 +119,10 @@ test("row H7: in any order of steps no place is lost or given twice, and no one 
         const mine = held.filter((one) => one.address === address).length;
         if (kind === "enter" && before < free) assert.equal(mine, before + 1, "there was room");
         assert.deepEqual(places.census, { taken: held.length, waiting: waiting.length });
-        assert.ok(held.length <= placesMax && waiting.length <= waitingMax);
+        assert.ok(held.length <= slotsMax && waiting.length <= waitingMax);
         for (const one of waiting) {
           const own = held.filter((each) => each.address === one.address).length;
-          assert.ok(own >= placesMax - held.length, `${one.address} waits and might come`);
+          assert.ok(own >= slotsMax - held.length, `${one.address} waits and might come`);
         }
       }
       for (const { abort } of waiting) abort.abort();

@@ -43,7 +43,7 @@ export class Relay {
         abort: () => {
           this.aborted = true;
         },
-        letGo() {},
+        discardRest() {},
         bytesReceived: 0,
       },
       first: converter.push(Buffer.from(inspected)),

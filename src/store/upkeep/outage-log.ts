@@ -13,7 +13,7 @@ const REMIND_MS = 600_000;
 const REASONS_MAX = 32;
 const MS_PER_S = 1_000;
 
-export class AwayLog {
+export class OutageLog {
   readonly #clock: Clock;
   readonly #log: Log;
   /**
@@ -22,7 +22,7 @@ export class AwayLog {
    */
   #failure: string | undefined;
   /** Undefined while the store answers. */
-  #awaySinceMs: number | undefined;
+  #unreachableSinceMs: number | undefined;
   #remindedMs = 0;
   readonly #loggedMs = new Map<string, number>();
 
@@ -32,31 +32,34 @@ export class AwayLog {
   }
 
   /** A connection was lost or could not be made. The next check of the store shows what that means. */
-  failed(reason: string): void {
+  connectionFailed(reason: string): void {
     this.#failure = reason;
   }
 
   /** The store was checked and does not answer. */
-  away(error: unknown): void {
+  unreachable(error: unknown): void {
     const nowMs = this.#clock.monotonicMs();
     const reason = this.#failure ?? errorText(error);
-    if (this.#awaySinceMs === undefined) {
-      this.#awaySinceMs = nowMs;
+    if (this.#unreachableSinceMs === undefined) {
+      this.#unreachableSinceMs = nowMs;
       this.#remindedMs = nowMs;
       const until = "it is checked every second, and new requests get 503 until it does";
       this.#log.warn({ event: "store_away", reason, away_s: 0 }, `the store does not answer; ${until}`);
     } else if (nowMs - this.#remindedMs >= REMIND_MS) {
       this.#remindedMs = nowMs;
-      this.#log.warn({ event: "store_away", reason, away_s: this.#awayS(nowMs) }, "the store still does not answer");
+      this.#log.warn(
+        { event: "store_away", reason, away_s: this.#unreachableS(nowMs) },
+        "the store still does not answer",
+      );
     }
   }
 
   /** The store was checked and answers. */
   answers(): void {
     const nowMs = this.#clock.monotonicMs();
-    if (this.#awaySinceMs !== undefined) {
-      this.#log.info({ event: "store_back", away_s: this.#awayS(nowMs) }, "the store answers again");
-      this.#awaySinceMs = undefined;
+    if (this.#unreachableSinceMs !== undefined) {
+      this.#log.info({ event: "store_back", away_s: this.#unreachableS(nowMs) }, "the store answers again");
+      this.#unreachableSinceMs = undefined;
     } else if (this.#failure !== undefined) this.#logFailure(this.#failure, nowMs);
     this.#failure = undefined;
   }
@@ -72,7 +75,7 @@ export class AwayLog {
     this.#log.warn({ reason }, "a connection to the store failed; the store answers");
   }
 
-  #awayS(nowMs: number): number {
-    return Math.round((nowMs - (this.#awaySinceMs ?? nowMs)) / MS_PER_S);
+  #unreachableS(nowMs: number): number {
+    return Math.round((nowMs - (this.#unreachableSinceMs ?? nowMs)) / MS_PER_S);
   }
 }

@@ -11,23 +11,23 @@ import type { AccountTag } from "../values/key.ts";
 import type { Clock } from "../values/time.ts";
 
 /** Budgets remembered as notified; for others the store is asked again. */
-const TOLD_MAX = 10_000;
+const NOTIFIED_MAX = 10_000;
 /** After this time the store is asked again: it may have lost the notice, and no journal restores it. */
-const TOLD_MS = 600_000;
+const NOTIFIED_MS = 600_000;
 
-interface BudgetTellerParts {
+interface BudgetNoticesParts {
   readonly store: Pick<Store, "addNotice">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** @returns the function to call for each refusal; no request waits for it. */
-export function budgetTeller({
+export function budgetNotices({
   store,
   clock,
   log,
-}: BudgetTellerParts): (tag: AccountTag, refused: AdmitRefused) => void {
-  const told = createRecent<true>({ max: TOLD_MAX, ttlMs: TOLD_MS, clock });
+}: BudgetNoticesParts): (tag: AccountTag, refused: AdmitRefused) => void {
+  const notified = createRecent<true>({ max: NOTIFIED_MAX, ttlMs: NOTIFIED_MS, clock });
   return (tag, { cause, span, budget, keyId = "", resetsAtMs }) => {
     if (span === undefined || budget === undefined) return;
     const scope = cause === "key_budget" ? keyId : accountId(tag);
@@ -35,14 +35,14 @@ export function budgetTeller({
     // before.
     const latest = resetsAtMs ?? Number(budget);
     const ref = `${scope}:${span}:${latest}`;
-    if (told.has(ref)) return;
-    told.set(ref, true);
+    if (notified.has(ref)) return;
+    notified.set(ref, true);
     const data: Record<string, string> = { scope, period: span, limit: `${budget}` };
     if (resetsAtMs !== undefined) data.resets_at = `${resetsAtMs}`;
     store
       .addNotice(tag, { kind: "budget_reached", ref, data }, { name: `${scope}:${span}`, latest })
       .catch((error: unknown) => {
-        told.delete(ref);
+        notified.delete(ref);
         log.warn({ reason: String(error) }, "the notice of a used-up budget is retried with the next refusal");
       });
   };

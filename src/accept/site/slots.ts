@@ -1,37 +1,36 @@
 /**
- * Decides who may have a connection to the site. A place is a slot for one connection. Visitors have no key, so only
- * their address tells them apart.
+ * Decides who may have a connection to the site. Visitors have no key, so only their address distinguishes them.
  *
- * An address gets another place only while it holds fewer places than are free. A single address gets half of all; two
- * get a third each. A new address always finds one, however many places the others use and however slowly. The same
+ * An address gets another slot only while it holds fewer slots than are free. A single address gets half of all; two
+ * get a third each. A new address always finds one, however many slots the others use and however slowly. The same
  * rule applies to all addresses of an IPv6 network together, and to the queue.
  */
 
 import { addressBucket, networkOf } from "../../wire/address.ts";
 import type { DescriptorShares } from "../descriptors.ts";
 
-interface PlaceLimits {
-  readonly placesMax: number;
+interface SlotLimits {
+  readonly slotsMax: number;
   readonly waitingMax: number;
   readonly waitMs: number;
 }
 
-/** Returns a place; further calls have no effect. */
-export type Leave = () => void;
+/** Returns a slot; further calls have no effect. */
+export type ReleaseSlot = () => void;
 
-interface PlaceWaiter {
-  readonly resolve: (leave: Leave | undefined) => void;
+interface SlotWaiter {
+  readonly resolve: (release: ReleaseSlot | undefined) => void;
 }
 
-export class SitePlaces {
-  readonly #limits: PlaceLimits;
+export class SiteSlots {
+  readonly #limits: SlotLimits;
   readonly #held = new Map<string, number>();
   /** In the order of their turns. */
-  readonly #queues = new Map<string, PlaceWaiter[]>();
+  readonly #queues = new Map<string, SlotWaiter[]>();
   #taken = 0;
   #waiting = 0;
 
-  constructor(limits: PlaceLimits) {
+  constructor(limits: SlotLimits) {
     this.#limits = limits;
   }
 
@@ -41,19 +40,19 @@ export class SitePlaces {
   }
 
   /**
-   * Takes a place, now or within `waitMs`.
+   * Takes a slot, now or within `waitMs`.
    * @param address the client's; clients without a trusted address count as one client.
    * @param gone ends the wait when the client disconnects.
-   * @returns the function that returns the place; undefined if none was free in time or the queue is full.
+   * @returns the function that returns the slot; undefined if none was free in time or the queue is full.
    */
-  enter(address: string | undefined, gone: AbortSignal): Promise<Leave | undefined> {
+  acquire(address: string | undefined, gone: AbortSignal): Promise<ReleaseSlot | undefined> {
     const owner = address === undefined ? "" : addressBucket(address);
     if (gone.aborted) return Promise.resolve(undefined);
     if (this.#mayTake(owner)) return Promise.resolve(this.#take(owner));
     const queue = this.#queues.get(owner) ?? [];
     if (queue.length >= this.#limits.waitingMax - this.#waiting) return Promise.resolve(undefined);
-    const { promise, resolve } = Promise.withResolvers<Leave | undefined>();
-    const waiting: PlaceWaiter = { resolve };
+    const { promise, resolve } = Promise.withResolvers<ReleaseSlot | undefined>();
+    const waiting: SlotWaiter = { resolve };
     const giveUp = () => {
       this.#leaveQueue(owner, waiting);
       resolve(undefined);
@@ -70,11 +69,11 @@ export class SitePlaces {
   }
 
   #mayTake(owner: string): boolean {
-    const free = this.#limits.placesMax - this.#taken;
+    const free = this.#limits.slotsMax - this.#taken;
     return holdersOf(owner).every((holder) => (this.#held.get(holder) ?? 0) < free);
   }
 
-  #take(owner: string): Leave {
+  #take(owner: string): ReleaseSlot {
     this.#taken += 1;
     for (const holder of holdersOf(owner)) this.#held.set(holder, (this.#held.get(holder) ?? 0) + 1);
     let left = false;
@@ -91,13 +90,13 @@ export class SitePlaces {
     };
   }
 
-  /** Hands out free places in turn, one for each address in a round. */
+  /** Hands out free slots in turn, one for each address in a round. */
   #serveQueues(): void {
     for (let served = true; served; ) {
       served = false;
       for (const [owner, queue] of [...this.#queues]) {
         if (!this.#mayTake(owner)) continue;
-        const [next] = queue as [PlaceWaiter];
+        const [next] = queue as [SlotWaiter];
         this.#leaveQueue(owner, next);
         // An address that had its turn goes to the end of the round.
         if (this.#queues.delete(owner)) this.#queues.set(owner, queue);
@@ -107,7 +106,7 @@ export class SitePlaces {
     }
   }
 
-  #leaveQueue(owner: string, waiting: PlaceWaiter): void {
+  #leaveQueue(owner: string, waiting: SlotWaiter): void {
     const queue = this.#queues.get(owner);
     const at = queue?.indexOf(waiting) ?? -1;
     if (queue === undefined || at === -1) return;
@@ -117,7 +116,7 @@ export class SitePlaces {
   }
 }
 
-/** The names under which a place is counted: the address, and its network. */
+/** The names under which a slot is counted: the address, and its network. */
 function holdersOf(owner: string): readonly string[] {
   const network = networkOf(owner);
   return network === undefined ? [owner] : [owner, network];
@@ -130,7 +129,7 @@ export interface SiteLimits {
   readonly requestsMax: number;
   /** Concurrent upgraded connections. */
   readonly upgradesMax: number;
-  /** For requests and for upgrades each: visitors that may wait for a place, and how long. */
+  /** For requests and for upgrades each: visitors that may wait for a slot, and how long. */
   readonly waitingMax: number;
   readonly waitMs: number;
   readonly connectMs: number;
