@@ -44,7 +44,7 @@ async function serve(options: RunOptions): Promise<void> {
     // Signals of the same turn are one reload, so that a flood of them does not block the process.
     setImmediate(() => onHup());
   });
-  // If the reader of the log is gone, the process continues; logging the error would fail again and again.
+  // If the reader of the log has exited, the process continues; logging the error would fail again and again.
   process.stdout.off("error", endWithReader);
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { settings, copy } = goodOf(loadConfig({ file, text: readText(file) }));

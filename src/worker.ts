@@ -23,7 +23,7 @@ const LOOK_EVERY_MS = 250;
 
 /** Sends a message to the parent. Resolves when it has been sent. */
 function tell(message: FromWorker): Promise<void> {
-  // If the parent is gone, this process ends soon too; until then messages are dropped.
+  // If the parent has exited, this process ends soon too; until then messages are dropped.
   return new Promise((resolve) => {
     if (process.connected) process.send?.(message, undefined, {}, () => resolve());
     else resolve();
@@ -57,11 +57,11 @@ async function prepare({ worker, workers, file, started, newest, pretty }: Worke
   const gateway = await prepareGateway({ settings, log, serves: "clients", passAudit });
   tendHeap(gateway);
 
-  let told = "";
+  let reported = "";
   const look = setInterval(() => {
     const reasons = gateway.reasons();
-    if (reasons.join() === told) return;
-    told = reasons.join();
+    if (reasons.join() === reported) return;
+    reported = reasons.join();
     void tell({ kind: "reasons", reasons });
   }, LOOK_EVERY_MS);
   look.unref();
@@ -101,7 +101,7 @@ const life = new WorkerLife({
 process.on("SIGTERM", () => life.isOpen && life.stop("drain"));
 process.on("SIGINT", () => life.isOpen && life.stop("close"));
 process.on("SIGHUP", () => {});
-// Errors when the reader of the log is gone are ignored, as in main.ts.
+// Errors when the reader of the log has exited are ignored, as in main.ts.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 const onDefect = (error: unknown) => {
   log.error({ reason: errorStack(error) }, "a defect; draining, then ending");

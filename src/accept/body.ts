@@ -54,7 +54,7 @@ export class RequestBody {
     this.#headers = headers;
     this.#bytesMax = bytesMax;
     this.#sendContinue = sendContinue;
-    // A socket error while nobody reads must not become an uncaught exception (row 78).
+    // A socket error while there is no reader must not become an uncaught exception (row 78).
     req.on("error", () => this.fail(framing("The connection broke off before the end of the body.")));
     req.on("close", () => {
       if (!req.complete) this.fail(framing("The connection ended before the body did."));

@@ -4,7 +4,7 @@
  *
  * A client counts as disconnected (`gone`) when its side of the connection has ended in any way (docs/failure-model.md
  * rows D1 and D2): half-close, FIN or RST. A FIN is all that a closing client, nginx or Envoy ever shows. To wait for
- * the reset that a later write would cause would keep the upstream working for nobody.
+ * the reset that a later write would cause would keep the upstream working without a reader.
  */
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
@@ -111,7 +111,7 @@ export class Reply {
     return this.#writtenBytes;
   }
 
-  /** Answers in one piece. Call it once, and not after `open`. No effect if the client is gone. */
+  /** Answers in one piece. Call it once, and not after `open`. No effect if the client has disconnected. */
   whole(status: number, headers: ReplyHeaders, body: Uint8Array): void {
     const bodyPending = this.#context.bodyPending();
     this.#writeHead(status, headers, NO_BODY.has(status) ? undefined : String(body.length), bodyPending);
@@ -201,8 +201,8 @@ export class Reply {
 
   /**
    * Sends bytes of a stream.
-   * @returns false if the caller must wait for `onDrain` before the next write. True if the client is gone: the bytes
-   *   are discarded, and there is nothing to wait for.
+   * @returns false if the caller must wait for `onDrain` before the next write. True if the client has disconnected:
+   *   the bytes are discarded, and there is nothing to wait for.
    */
   write(bytes: Uint8Array): boolean {
     assert(this.#opened && !this.#ended, "write outside of an open stream");
@@ -275,7 +275,7 @@ export class Reply {
     this.#res.writeHead(status, all);
   }
 
-  /** Asserts that this is the first head. @returns whether the client is gone. */
+  /** Asserts that this is the first head. @returns whether the client has disconnected. */
   #openedBefore(): boolean {
     assert(!this.#opened, "a second head");
     this.#opened = true;

@@ -2,7 +2,7 @@
 import { chmod, lstat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 
-/** The front's user reaches the socket through its group; nobody else can. */
+/** The front's user reaches the socket through its group; no other user can. */
 const SOCKET_MODE = 0o660;
 
 /**

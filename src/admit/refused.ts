@@ -90,7 +90,7 @@ function keyHolder(cause: AdmitRefusalCause, first: string): string {
 /** The time at which a budget resets, to the second. */
 const resetTime = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 
-/** No `retry-after`, because nobody waits for a month. */
+/** No `retry-after`, because no client waits for a month. */
 function budgetHeaders({ resetsAtMs }: AdmitRefused): Readonly<Record<string, string>> {
   return resetsAtMs === undefined ? {} : { "x-tollgate-budget-reset": resetTime(resetsAtMs) };
 }

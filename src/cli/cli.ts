@@ -61,7 +61,7 @@ interface Out {
 export interface CliIo {
   readonly stdout: Out;
   readonly stderr: ProgressOut;
-  /** Where a person types the answers to `init`; undefined: nobody does. */
+  /** Where a person types the answers to `init`; undefined: not interactive. */
   readonly stdin?: Keyboard;
   readonly env: Env;
   readonly fetch: typeof fetch;
@@ -260,7 +260,7 @@ function askOf(program: Command, io: CliIo): Ask {
 function confirmOf(io: CliIo): ConfirmName {
   return async (question) => {
     const { stdin: keyboard, stderr: screen } = io;
-    // A question that nobody sees would wait forever.
+    // A question that is not shown would wait forever.
     if (!keyboard?.isTTY || !screen.isTTY) return;
     const asked = await question();
     if (asked === undefined) return;

@@ -184,14 +184,14 @@ function wordsOf(
       `Not compared, because the ledger has no entries for it: ${cell(model)}, ${input} input, ${output} output, ${formatUsd(cost)} USD.\n`,
   );
   const silent = (["input", "output", "cost"] as const).filter((figure) => !tells.includes(figure));
-  const untold =
+  const notCompared =
     silent.length === 0
       ? ""
       : `Not compared, because no known column has it: ${silent.map((figure) => FIGURE_NAMES[figure]).join(", ")}. Name its column with --columns.\n`;
   const days = new Set(differing.map(({ day }) => day)).size;
   const places = new Set(items.map(({ day, model }) => `${day} ${model}`)).size;
   const sum = `Days and models compared: ${places}; different: ${differing.length}, on ${days} days.\n`;
-  return heading + blank + (rows.length > 0 ? table(COLUMNS, rows) : "") + unknown.join("") + untold + sum;
+  return heading + blank + (rows.length > 0 ? table(COLUMNS, rows) : "") + unknown.join("") + notCompared + sum;
 }
 
 function complaint({ items, differing }: Comparison, share: number): string {

@@ -80,7 +80,7 @@ export interface ConvertContext {
   /** Like `seal`, but gives the same envelope for the same content in the same context: for ids that are not secret. */
   sealAlike(content: Uint8Array, context: string): string;
   /**
-   * 32 characters, always the same for the same text and account. Without the sealing key, nobody can predict them or
+   * 32 characters, always the same for the same text and account. Without the sealing key, they cannot be predicted or
    * recover the text.
    */
   digest(text: string): string;

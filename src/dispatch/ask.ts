@@ -106,7 +106,7 @@ export interface AttemptRecord {
   readonly sentToUpstream: boolean;
   /** The requested tier, as in `AttemptRequest`. */
   readonly tier?: string | undefined;
-  /** Whether the upstream itself refused, by status or by an error instead of an answer: nobody bills that. */
+  /** Whether the upstream itself refused, by status or by an error instead of an answer: that is not billed. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;

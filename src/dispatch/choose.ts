@@ -177,7 +177,7 @@ export function preferUpstream(
   return [...before, wanted, ...rest.slice(before.length)];
 }
 
-/** Moves it behind the others of its priority. */
+/** Moves it after the others of its priority. */
 function demoted(slow: Route, routes: readonly Route[]): readonly Route[] {
   const rest = routes.filter((route) => route !== slow);
   const before = rest.filter((route) => route.priority <= slow.priority);

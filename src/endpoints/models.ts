@@ -10,7 +10,7 @@ const PAGE_MAX = 1_000;
 
 /**
  * The models that a key's group serves and its plans list. For a time-card group, the plans of all its cards count,
- * whether or not one is running, because a catalog that is empty before the first redemption helps nobody.
+ * whether or not one is running, because a catalog that is empty before the first redemption is no help.
  */
 export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
   const group = catalog.groups.get(view.key.group);

@@ -262,7 +262,7 @@ export class InFlight {
 const SHED_POINTS = ["accept", "headers", "body", "upstream"] as const;
 type ShedPoint = (typeof SHED_POINTS)[number];
 
-/** Pressure from which answers close their connections, so that the front distributes its next requests anew. */
+/** Pressure from which answers close their connections, so that the front distributes its next requests again. */
 const CLOSE_FROM = 0.9;
 /** Pressure of the event loop and memory from which new connections are answered 503 and closed. */
 const REFUSE_CONNECTIONS_FROM = 1;

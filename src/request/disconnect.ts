@@ -85,7 +85,7 @@ interface DisconnectedStream {
 
 /** If held input exceeds the likely input by more than this, it is worth waiting for a count. */
 const INPUT_DOUBT_TOKENS = 10_000;
-/** Bytes that an upstream may use for a token that nobody reads: a frame of its own, with probabilities. */
+/** Bytes that an upstream may use for a token without a reader: a frame of its own, with probabilities. */
 const BYTES_PER_TOKEN = 4_096;
 
 /**
@@ -109,7 +109,7 @@ export function disconnectPlanOf(
   // The same applies to an input that may be much longer than it looks, until the upstream has counted it.
   const { inputTokens, inputEstimate, hasFiles } = admitted.terms;
   const isCounted = (counts.usage?.input ?? 0) > 0;
-  // If nobody is charged, the count is not needed.
+  // If the client is not charged, the count is not needed.
   const hidesFile = hasFiles && !isCounted && !admitted.unmetered;
   const hidesInput = hidesFile || (inputTokens - inputEstimate > INPUT_DOUBT_TOKENS && !isCounted);
   const isReadLater = isKept(run, route) && !admitted.unmetered;

@@ -107,7 +107,7 @@ export class HoldExtension {
     );
   }
 
-  /** One more step, or as many as needed to get away from the edge again. */
+  /** One more step, or as many as needed to leave enough of the hold again. */
   #nextTokens(cost: NanoUsd): number {
     const { stepTokens, outputTokensMax, holdFor } = this.#parts.growth;
     const missing = cost + this.#edge - holdFor(this.#outputTokens + stepTokens);

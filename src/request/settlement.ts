@@ -101,7 +101,7 @@ export async function settleRequest(run: Run, ending: Ending, parts: PipelinePar
   run.settled = true;
   const { route } = ending;
   const pace = route && paceOf(run, route, parts);
-  // The allowance is for what was delivered to nobody. A drain that cuts running streams closes connections too, and
+  // The allowance is for what was not delivered. A drain that cuts running streams closes connections too, and
   // the client did not cause that.
   const mayBeLeft = !ending.delivered && !parts.cut.aborted;
   const leftAllowance = mayBeLeft ? nanoUsd(BigInt(parts.settings().leftAllowanceNano)) : undefined;

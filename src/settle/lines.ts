@@ -45,7 +45,7 @@ interface Settlement {
   readonly others: readonly Bill[];
   /** Undefined if the client pays nothing. */
   readonly owed: Owed | undefined;
-  /** Whether the client caused the bill. Its tokens then count toward its limits even if nobody pays for them. */
+  /** Whether the client caused the bill. Its tokens then count toward its limits even if they are absorbed. */
   readonly isClients: boolean;
 }
 
@@ -209,7 +209,7 @@ function sum(a: NanoUsd, b: NanoUsd): NanoUsd {
   return leastNano((a + b) as NanoUsd, NANO_USD_MAX);
 }
 
-/* The hold is released: nobody is charged and no cost is recorded. */
+/* The hold is released: nothing is charged and no cost is recorded. */
 
 /** If the balance pays for a request of a time-card group, the request counts as pay-per-use (docs/money.md). */
 function kindOfPayer({ group, entitlement }: ChargeTerms): GroupKind {

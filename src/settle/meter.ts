@@ -74,7 +74,7 @@ export interface AttemptFacts {
   readonly sentToUpstream: boolean;
   /** The tier that the upstream was asked for; undefined for the standard one. */
   readonly tier?: string | undefined;
-  /** The upstream itself refused: nobody pays for such an attempt. */
+  /** The upstream itself refused: such an attempt costs nothing. */
   readonly refusedByUpstream: boolean;
   /** What the upstream counted although the attempt failed. */
   readonly usage?: Usage | undefined;

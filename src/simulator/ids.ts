@@ -22,7 +22,7 @@ export function responseId(seed: string): string {
   return `resp_${seed.slice(0, 32)}`;
 }
 
-/** Base64 text that stands for a vendor's signature or encrypted reasoning. */
+/** Base64 text in place of a vendor's signature or encrypted reasoning. */
 export function opaque(seed: string, purpose: string, ordinal: number): string {
   return Buffer.from(`simulated ${purpose} ${idFrom(seed, purpose, ordinal)}`).toString("base64");
 }

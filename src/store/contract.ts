@@ -245,7 +245,7 @@ interface OperatorStore extends SignIns {
   listBatches(cursor: string | undefined, limit: number): Promise<Page<CodeBatch>>;
   /** Codes of a batch by id, `limit` at most 200 a page; none if the batch does not exist. */
   listBatchCodes(batch: string, cursor: string | undefined, limit: number): Promise<Page<Code>>;
-  /** Voids an unclaimed code for good. The state in the answer says whether it is void. */
+  /** Voids an unclaimed code permanently. The state in the answer says whether it is void. */
   voidCode(id: string): Promise<Code | undefined>;
   /** The same for up to 200 codes, each independently. Codes that do not exist are left out of the answer. */
   voidCodes(ids: readonly string[]): Promise<readonly Code[]>;
@@ -332,7 +332,7 @@ interface UpkeepStore extends Epochs {
 
   /**
    * Adds a notice (notices.ts) that no other step writes.
-   * @param once the mark under which the notice is added only the first time, for good. Without it, a repeated call
+   * @param once the mark under which the notice is added only the first time, ever. Without it, a repeated call
    * adds another notice, which its receiver recognizes as a duplicate.
    */
   addNotice(outbox: Outbox, notice: NewNotice, once?: NoticeMark): Promise<"added" | "known" | "none">;

@@ -78,7 +78,8 @@ export function settleAccounts(ask: SettleAsk): SettleAccounts {
 }
 
 /**
- * Debit and credit of a failed attempt that nobody pays for, or of what exceeds the hold of an answer that broke off.
+ * Debit and credit of a failed attempt that no client pays for, or of what exceeds the hold of an answer that broke
+ * off.
  */
 export function attemptAccounts(
   { cause, upstream }: AbsorbedAttempt,

@@ -80,13 +80,13 @@ export interface SettleAsk {
   readonly model: string;
   /** What the client owes; 0 voids the hold. */
   readonly amount: NanoUsd;
-  /** What an attempt cost the operator and nobody pays for; written as its own line when above 0. */
+  /** What an attempt cost the operator without a payer; written as its own line when above 0. */
   readonly absorbed: NanoUsd;
   readonly absorbedCause: string | undefined;
   readonly upstream: string | undefined;
   /**
-   * Input tokens that admission took from the bucket, and the tokens that were really used (input and output). If
-   * nobody pays and the client did not cause it, none count as used and the bucket gets all tokens back. If the client
+   * Input tokens that admission took from the bucket, and the tokens that were really used (input and output). If there
+   * is no payer and the client did not cause it, none count as used and the bucket gets all tokens back. If the client
    * caused it, the bucket keeps at most as many as were taken.
    */
   readonly tokensTaken: number;

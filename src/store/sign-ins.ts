@@ -1,5 +1,5 @@
 /**
- * Records that let somebody into the console: unused sign-in links, passkeys, running sessions; and challenges that
+ * Records that grant access to the console: unused sign-in links, passkeys, running sessions; and challenges that
  * were answered. They are stored next to the account that they open, or for the operator of the gateway, who has no
  * account.
  */
@@ -13,7 +13,7 @@ export type SignInKind = "link" | "passkey" | "session" | "spent";
 
 /**
  * The most records of a kind and an owner. A further link or session replaces the oldest one. A further passkey is
- * refused, because nobody's passkey is removed unasked. A further spent challenge is refused too, because a removed
+ * refused, because no passkey is removed unasked. A further spent challenge is refused too, because a removed
  * challenge could be answered again.
  */
 export const SIGN_INS_MAX = 32;
@@ -75,7 +75,7 @@ export interface SignIns {
   keepSignIn(owner: SignInOwner, record: NewSignIn): Promise<"kept" | "too_many" | "unmet">;
   /**
    * Removes a record and returns it, once, even with concurrent callers; undefined when it is absent or over. If the
-   * answer is lost on its way, nobody gets the record.
+   * answer is lost on its way, the record is lost.
    */
   takeSignIn(owner: SignInOwner, kind: SignInKind, id: string): Promise<SignInRecord | undefined>;
   findSignIn(owner: SignInOwner, kind: SignInKind, id: string): Promise<SignInRecord | undefined>;

@@ -26,7 +26,7 @@ export function containsKey(text: string): boolean {
   return percentReadings(text).some((reading) => containsPlainKey(reading) || containsBase64Key(reading));
 }
 
-/** A text that somebody has typed, safe for a log: `***` if it contains a key. */
+/** Typed text, safe for a log: `***` if it contains a key. */
 export function withoutKey(text: string): string {
   return containsKey(text) ? "***" : text;
 }

@@ -1,6 +1,6 @@
 /**
  * API keys: `sk-` + 10 base62 characters of the account's tag + 32 of secret + 6 of checksum. The tag gives the store's
- * slot without a lookup. The checksum keeps typos and noise away from the store, and proves nothing.
+ * slot without a lookup. The checksum keeps typos and noise from reaching the store, and proves nothing.
  */
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";

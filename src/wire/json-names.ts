@@ -17,7 +17,7 @@ export interface NameLimits {
 
 const TABLE_BITS = 18;
 const FNV_PRIME = 0x01000193;
-/** Different in each process, so that nobody can predict which names collide. */
+/** Different in each process, so that colliding names cannot be predicted. */
 const BASIS = randomInt(2 ** 32);
 const SPACE = 0x20;
 

@@ -83,7 +83,7 @@ export function holdsMatch(json: Uint8Array, words: RegExp): boolean {
   return false;
 }
 
-/** The ASCII code that an escape stands for; 0 for all others. @param at the position of its u. */
+/** The ASCII code of an escape; 0 for all others. @param at the position of its u. */
 function escapedCode(json: Uint8Array, at: number): number {
   if (json[at + 1] !== ZERO || json[at + 2] !== ZERO) return 0;
   return (hexDigit(json[at + 3] ?? 0) << 4) | hexDigit(json[at + 4] ?? 0);

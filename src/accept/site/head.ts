@@ -1,5 +1,5 @@
 /**
- * Builds the heads of messages to and from the site; pure functions. A head is built anew in both directions. Framing
+ * Builds the heads of messages to and from the site; pure functions. A new head is built in both directions. Framing
  * headers are never copied: they are written from what was parsed.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
@@ -111,7 +111,7 @@ function endsHere(name: string, hop: ReadonlySet<string>): boolean {
   return hop.has(name) || hop.has(dashed) || NOT_FORWARDED.has(dashed) || disguised || LOWER_KEY.test(name);
 }
 
-/** A key that somebody wrote as a header name, which is in lowercase at this point. */
+/** A key that was written as a header name, which is in lowercase at this point. */
 const LOWER_KEY = /(?:^|[^0-9a-z])sk-[0-9a-z]{48}(?![0-9a-z])/;
 
 /** Headers whose value is a list; single items can be removed. */

@@ -18,7 +18,7 @@ interface SlotLimits {
 /** Returns a slot; further calls have no effect. */
 export type ReleaseSlot = () => void;
 
-interface SlotWaiter {
+interface SiteSlotWaiter {
   readonly resolve: (release: ReleaseSlot | undefined) => void;
 }
 
@@ -26,7 +26,7 @@ export class SiteSlots {
   readonly #limits: SlotLimits;
   readonly #held = new Map<string, number>();
   /** In the order of their turns. */
-  readonly #queues = new Map<string, SlotWaiter[]>();
+  readonly #queues = new Map<string, SiteSlotWaiter[]>();
   #taken = 0;
   #waiting = 0;
 
@@ -52,7 +52,7 @@ export class SiteSlots {
     const queue = this.#queues.get(owner) ?? [];
     if (queue.length >= this.#limits.waitingMax - this.#waiting) return Promise.resolve(undefined);
     const { promise, resolve } = Promise.withResolvers<ReleaseSlot | undefined>();
-    const waiting: SlotWaiter = { resolve };
+    const waiting: SiteSlotWaiter = { resolve };
     const giveUp = () => {
       this.#leaveQueue(owner, waiting);
       resolve(undefined);
@@ -96,7 +96,7 @@ export class SiteSlots {
       served = false;
       for (const [owner, queue] of [...this.#queues]) {
         if (!this.#mayTake(owner)) continue;
-        const [next] = queue as [SlotWaiter];
+        const [next] = queue as [SiteSlotWaiter];
         this.#leaveQueue(owner, next);
         // An address that had its turn goes to the end of the round.
         if (this.#queues.delete(owner)) this.#queues.set(owner, queue);
@@ -106,7 +106,7 @@ export class SiteSlots {
     }
   }
 
-  #leaveQueue(owner: string, waiting: SlotWaiter): void {
+  #leaveQueue(owner: string, waiting: SiteSlotWaiter): void {
     const queue = this.#queues.get(owner);
     const at = queue?.indexOf(waiting) ?? -1;
     if (queue === undefined || at === -1) return;

@@ -175,15 +175,17 @@ class ArchiveWalk {
       return;
     }
     this.walk.add(head);
-    const told = this.#facts?.chain;
-    if (!told) {
+    const recorded = this.#facts?.chain;
+    if (!recorded) {
       this.notes.push(`Lines 1 to ${head.seq} were archived without a digest; they are verified by their sums.`);
       return;
     }
-    if (told.from > 1) {
-      this.notes.push(`Lines 1 to ${told.from - 1} were archived without a digest; they are verified by their sums.`);
+    if (recorded.from > 1) {
+      this.notes.push(
+        `Lines 1 to ${recorded.from - 1} were archived without a digest; they are verified by their sums.`,
+      );
     }
-    if (this.#linkOfArchive?.sha256 === told.sha256) return;
+    if (this.#linkOfArchive?.sha256 === recorded.sha256) return;
     const what = "The lines in the files are not what was archived: the opening line has another digest.";
     this.walk.find("archive_chain", what);
   }

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { type Column, cell } from "../output/table.ts";
 
 /**
- * Columns of cards. `-` stands for a card without a quota, and for the kind of a card that is older than the record of
+ * Columns of cards. `-` means a card without a quota, and for the kind of a card that is older than the record of
  * kinds.
  */
 export const CARD_COLUMNS: readonly Column[] = [

@@ -168,11 +168,11 @@ function readRedis(reader: Reader, redis: LooseConfig["redis"], store: StoreSett
     reader.refuse(["redis", "sentinel"], "needs a store that sentinels watch: redis-sentinel:// or rediss-sentinel://");
   }
   if (store.kind === "embedded") return store;
-  const told = tls === undefined ? store : { ...store, tls };
-  if (told.kind !== "redis-sentinel") return told;
+  const withTls = tls === undefined ? store : { ...store, tls };
+  if (withTls.kind !== "redis-sentinel") return withTls;
   const { username, password } = redis.sentinel ?? {};
   return {
-    ...told,
+    ...withTls,
     sentinelUsername: username,
     sentinelPassword: password === undefined ? undefined : new Secret(password),
   };

@@ -106,7 +106,7 @@ function isThoughtNote(extra: JsonObject): boolean {
 
 /**
  * Details, with their fragments joined. A stream sends them in fragments, often the signature last and without text. A
- * vendor refuses a block that comes back in fragments (github.com/agno-agi/agno/pull/8861). The `index` alone does not
+ * vendor refuses a block that is returned in fragments (github.com/agno-agi/agno/pull/8861). The `index` alone does not
  * show which fragments belong together: in streams, OpenRouter gives each block the index 0, whatever its type
  * (github.com/OpenRouterTeam/ai-sdk-provider/issues/519).
  */

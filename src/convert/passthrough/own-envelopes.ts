@@ -63,7 +63,7 @@ function refusedDouble({ protocol, body, scan }: ClientRequest): Refusal | undef
   const doubled = findDoubledName(listOf(body, scan, list), inner, (element) => holdsText(element, SEALED_PREFIX));
   if (!doubled) return undefined;
   const param = `${list}[${doubled.index}].${doubled.name}`;
-  return refusal("duplicate_field", { param, detail: `"${param}" stands twice.` });
+  return refusal("duplicate_field", { param, detail: `"${param}" occurs twice.` });
 }
 
 /** The member that holds the conversation. */

@@ -119,7 +119,7 @@ function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Re
   }
   const doubted = firstDoubtedName(request, route?.stateful === true);
   if (doubted === undefined) return undefined;
-  const detail = `"${doubted}" stands twice in one object, or is written with escapes.`;
+  const detail = `"${doubted}" occurs twice in one object, or is written with escapes.`;
   return refusal("duplicate_field", { model, param: doubted, detail });
 }
 

@@ -125,7 +125,7 @@ function nested(path: MemberPath, json: string): string {
 }
 
 /**
- * Removes all members with this name by writing the object anew. A second one would otherwise take effect when the
+ * Removes all members with this name by rewriting the object. A second one would otherwise take effect when the
  * first is removed. The object is written only once; removing the duplicates one by one would let a client choose how
  * long that takes.
  */

@@ -35,7 +35,7 @@ export function hasUserMarks({ turns }: Pick<HubRequest, "turns">): boolean {
 /**
  * The prompt cache members for the upstream. They are the client's own; a messages client gets a key that stays the
  * same while its conversation grows. The key is a digest under a secret, and includes the account: no two accounts
- * share a key, and nobody can compute another account's.
+ * share a key, and no client can compute another account's.
  */
 export function promptCacheMembers(hub: HubRequest, { capabilities }: RouteFacts, context: ConvertContext): JsonObject {
   if (hub.client !== "messages" || capabilities.promptCache === "client") return hub.promptCache;

@@ -26,7 +26,7 @@ export class FairQueue<T extends { readonly owner: Owner }> {
 
   /**
    * Adds a request at the end of its owner's own requests. If the queue is full, the new request takes the last
-   * position of an owner with clearly more requests, so nobody can keep others out by filling the queue.
+   * position of an owner with clearly more requests, so no owner can keep others out by filling the queue.
    * @returns the request that had to leave: the new one, another one, or none.
    */
   enter(one: T): T | undefined {

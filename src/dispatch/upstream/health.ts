@@ -115,7 +115,9 @@ export class Health {
     );
   }
 
-  /** Whether only our own judgment keeps requests away. A pause that the upstream asked for is always respected. */
+  /**
+   * Whether the upstream is ejected only by our own judgment. A pause that the upstream asked for is always respected.
+   */
   isOnlyDoubted(model: string): boolean {
     const nowMs = this.#parts.clock.monotonicMs();
     return (

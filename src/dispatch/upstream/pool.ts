@@ -30,10 +30,10 @@ export class UpstreamPool {
   }
 
   /**
-   * Unchanged upstreams keep their connections, queue and health; the others start anew. Attempts that still run at a
-   * replaced upstream count at its successor, even if it was not configured in between: `max_concurrency` limits the
-   * concurrent requests to its server. With another address they do not count: attempts that hang at the old server
-   * must not take slots from the new one.
+   * Unchanged upstreams keep their connections, queue and health; the others are replaced by new ones. Attempts that
+   * still run at a replaced upstream count at its successor, even if it was not configured in between:
+   * `max_concurrency` limits the concurrent requests to its server. With another address they do not count: attempts
+   * that hang at the old server must not take slots from the new one.
    * @throws if the settings cannot be used; then nothing has changed.
    */
   replace(settings: ReadonlyMap<string, UpstreamSettings>): void {

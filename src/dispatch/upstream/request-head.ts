@@ -1,5 +1,5 @@
 /**
- * The head of a request to an upstream, built anew from an allow-list in lowercase. Nothing of the client's head is
+ * The head of a request to an upstream, built from an allow-list in lowercase. Nothing of the client's head is
  * copied, so neither its key nor a hop-by-hop header can pass, even in a request with `Expect: 100-continue`.
  */
 import type { Protocol } from "../../values/protocol.ts";

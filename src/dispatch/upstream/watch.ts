@@ -25,7 +25,7 @@ export function watchUpstreams({ metrics, log, notify }: Watching): Listening {
     onWarning: (warning) => log.warn({ ...warning, ...lookAt(warning) }, "an upstream needs the operator"),
     onEjected(upstream, { reason, restMs, repeated }) {
       metrics.upstreamEjections.inc({ upstream, reason });
-      log.warn({ upstream, reason, rest_ms: Math.round(restMs), repeated }, "an upstream is passed over for now");
+      log.warn({ upstream, reason, rest_ms: Math.round(restMs), repeated }, "an upstream is ejected");
       if (repeated === 1 || !out.has(upstream))
         notify?.("upstream_out", { upstream, reason, rest_seconds: `${Math.ceil(restMs / MS_PER_S)}` });
       out.add(upstream);

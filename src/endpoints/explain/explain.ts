@@ -44,7 +44,7 @@ export interface SeenAccount {
   readonly limitsOfKey?: LimitUsage | undefined;
 }
 
-/** A request to explain; nobody sends it. */
+/** A request to explain; it is not sent. */
 export interface ExplainQuestion {
   readonly protocol: Protocol;
   readonly read: ReadBody | Refusal;

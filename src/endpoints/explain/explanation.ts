@@ -255,7 +255,7 @@ function routeOf(
   };
 }
 
-/** A rule as it may be shown: values of headers to nobody, the operator's texts only to the operator. */
+/** A rule as it may be shown: without values of headers; the operator's texts only to the operator. */
 function ruleOf(action: RuleAction, audience: "owner" | "operator"): object {
   const operator = audience === "operator";
   switch (action.kind) {

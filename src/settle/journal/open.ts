@@ -104,7 +104,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   const segments: Segment[] = [...found.segments];
   const leftovers = leftoversOf(unsettled);
   let { progress } = found;
-  let [started, told] = [false, false];
+  let [started, reported] = [false, false];
   const segmentBytes = segmentBytesFor(bytesMax);
   /**
    * A running total, because each request reads it: adding up the 180 segments of a day takes 0.2 us, or 3 with cold
@@ -160,11 +160,11 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       bytesTotal: bytesTotal(),
       bytesMax,
     });
-    if (early && !told) {
+    if (early && !reported) {
       const message = "the journal is short of room: acknowledged charges are given up before their time";
       alarm(message, undefined, "history_given_up");
     }
-    told ||= early;
+    reported ||= early;
     for (const segment of remove) {
       await disk.remove(segmentName(segment.number));
       segments.splice(segments.indexOf(segment), 1);

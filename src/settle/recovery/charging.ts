@@ -4,7 +4,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { type Store, StoreUnreachableError, StoreError } from "../../store/contract.ts";
+import { type Store, StoreError, StoreUnreachableError } from "../../store/contract.ts";
 import type { ComposedStore } from "../../store/middleware/compose.ts";
 import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
@@ -87,7 +87,9 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     log.error({ event, reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
   const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
-  const settlementWaits = sparingly(clock, (reason) => log.warn({ reason }, "a settlement waits for the store"));
+  const settlementWaits = sparingly(clock, (reason) =>
+    log.warn({ reason }, "a settlement is retried until the store accepts it"),
+  );
   const onLetter = (letter: DeadLetter, hasRoom: boolean) =>
     log.error(
       { ...factsOf(letter), ...(hasRoom ? {} : { charge: plainOf(letter.ask) }) },
@@ -160,7 +162,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       if (notTaken?.mayPass) absences.doubt(name, notTaken.problem);
       absences.forget(name);
       if (!notTaken) return;
-      log.error(factsOfWrite(record, notTaken.problem), "the store does not take a write again");
+      log.error(factsOfWrite(record, notTaken.problem), "the store refuses a replayed write");
     },
     onRestored(ask, answer) {
       metrics.restoredCharges.inc({});

@@ -42,11 +42,11 @@ export function takeOverJournals(parts: ChargingParts, workers: number): OrphanJ
     if (closed) return;
     try {
       open.push(await openCharging({ ...parts, settings: { ...settings, dir } }));
-      log.info({ dir }, "took over the journal of a worker that is no more");
+      log.info({ dir }, "took over the journal of a removed worker");
     } catch (error) {
       const locked = error instanceof FolderTakenError;
-      if (locked) log.warn({ reason: error.message }, "the journal of a worker that is no more waits");
-      else log.error({ dir, reason: String(error) }, "the journal of a worker that is no more cannot be opened");
+      if (locked) log.warn({ reason: error.message }, "the journal of a removed worker is locked by another process");
+      else log.error({ dir, reason: String(error) }, "the journal of a removed worker cannot be opened");
       const cancel = clock.after(RETRY_MS, () => {
         cancels.delete(cancel);
         begin(dir);

@@ -147,7 +147,7 @@ export class AccountReader {
         requests: page.requests.map(({ requestId }) => requestId),
         payments: page.payments.map(({ id }) => id),
       });
-      // A store that has gone back has lost these together with their lines.
+      // A store restored from an older copy has lost these together with their lines.
       if (figures.lastLine < this.walk.seq) throw WENT_BACK;
       for (const check of NAME_CHECKS) for (const finding of check({ figures, ...page })) this.find(finding);
     }

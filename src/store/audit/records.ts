@@ -22,7 +22,7 @@ const accountName: AccountCheck = ({ figures: { account }, foundAs }) => {
   ];
 };
 
-/** `key_index`: a working key can be found by its id; otherwise nobody could revoke it. */
+/** `key_index`: a working key can be found by its id; otherwise it could not be revoked. */
 const keyIndex: AccountCheck = ({ figures }) =>
   figures.keys
     .filter(({ id, hash, hashOfId, idOfHash }) => hashOfId !== hash || idOfHash !== id)

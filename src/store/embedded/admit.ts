@@ -102,7 +102,7 @@ function standingOf(
 function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, nowMs: number): Admitted {
   const untilMs = nowMs + ask.holdTtlMs;
   const { idempotency } = ask;
-  // Done first: if the disk refuses the period, no hold is left behind that nobody releases.
+  // Done first: if the disk refuses the period, no hold is left behind that is never released.
   if (granted.hold > 0n) for (const { field, counts } of granted.budgets) openPeriod(context, ask.tag, field, counts);
   if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
   const { scope } = granted;

@@ -21,8 +21,8 @@ export function createCodes(
   const { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: batchId } = facts;
   const worth = [card, plan, group, lastsMs, starts, quota ?? null, expiresAtMs ?? null, nowMs] as const;
   return context.db.commitFull(() => {
-    const stands = context.db.get("SELECT hash FROM codes WHERE id = ?", codes[0]?.id ?? "");
-    if (stands && stands.hash !== codes[0]?.hash) return "taken";
+    const stored = context.db.get("SELECT hash FROM codes WHERE id = ?", codes[0]?.id ?? "");
+    if (stored && stored.hash !== codes[0]?.hash) return "taken";
     if (batchId !== undefined && batch !== undefined) {
       context.db.run(
         `INSERT INTO code_batches (id, label, count, card, plan, grp, lasts, starts, quota, expires, created)

@@ -111,7 +111,7 @@ function decideLeft(
   return { ask: left ? ask : chargedInstead(ask, leftUnpaid), left };
 }
 
-/** How an amount is divided between the payer and nobody (absorbed). */
+/** How an amount is divided between the payer and the operator (absorbed). */
 interface Shares {
   readonly charged: NanoUsd;
   readonly absorbed: NanoUsd;

@@ -4,7 +4,7 @@
  * The audit runs in steps. Each asks the store for a bounded portion, and its caller may do something else between two
  * steps. Accounts change meanwhile, so each portion is read at one instant, together with the number of that instant's
  * last line. The walk continues to that line; then both sides are of the same instant. A large account takes longer,
- * but blocks nobody.
+ * but blocks no request.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -81,7 +81,8 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
       walk.find("account_missing", `The name ${name} leads to an account that does not exist.`);
     }
   } catch (error) {
-    // A store that is unavailable or has gone back is no fault of the account; any other error comes from its contents.
+    // A store that is unavailable or was restored from an older copy is no fault of the account; any other error comes
+    // from its contents.
     if (error === WENT_BACK || error instanceof StoreError) throw error;
     reader.find({
       check: "unreadable",

@@ -162,7 +162,7 @@ function settlementEnded(shard: Shard): void {
 }
 
 /**
- * An admission for a key that nobody has. It is refused without a trace, but by a script that writes. A store that
+ * An admission for a key that does not exist. It is refused without a trace, but by a script that writes. A store that
  * answers and cannot write (out of memory, no disk, no replicas) therefore does not pass as working.
  */
 function probeOf(tag: AccountTag): AdmitAsk {
@@ -202,7 +202,7 @@ function unsent(message: string): StoreError {
 export async function inTime(clock: Clock, limitMs: number, work: Promise<void>): Promise<void> {
   let cancel = () => {};
   const late = new Promise<never>((_, reject) => {
-    cancel = clock.after(limitMs, () => reject(unsent("the account's last charge waits for the store")));
+    cancel = clock.after(limitMs, () => reject(unsent("the account's last charge has not reached the store yet")));
   });
   try {
     await Promise.race([work, late]);

@@ -2,7 +2,7 @@
  * Keeps the gateway away from a store whose history has changed (docs/failure-model.md row B12). While the gate is
  * shut, every admission, settlement and write is refused as `older`. An answer "there is no such account" or "no such
  * key" is not trusted before the store's history has been checked again. Such a store may contain sessions that were
- * ended, so nobody can enter by a session. Other reads of operators pass.
+ * ended, so no session can be used. Other reads of operators pass.
  */
 
 import type { AccountTag } from "../../values/key.ts";
@@ -49,10 +49,10 @@ const WRITES = [
   "dropSignIns",
 ] as const satisfies readonly (keyof Store)[];
 
-/** Reads that let somebody in. */
+/** Reads that grant access. */
 const ENTRANCES = ["findSignIn"] as const satisfies readonly (keyof Store)[];
 
-/** The store's writes and the reads that let somebody in; each waits for the gate. */
+/** The store's writes and the reads that grant access; each waits for the gate. */
 export function gatedWrites(store: Store, gate: Gate): Partial<Store> {
   const writes = [...WRITES, ...ENTRANCES].map((name) => {
     const write = store[name].bind(store) as (...ask: unknown[]) => Promise<unknown>;

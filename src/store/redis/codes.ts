@@ -14,7 +14,7 @@ import type { Scripts } from "./scripts.ts";
 const CREATE_STEP = 100;
 
 /**
- * Writes the codes first, then their batch, then the index. A crash in between leaves codes that were given to nobody;
+ * Writes the codes first, then their batch, then the index. A crash in between leaves codes that were not given out;
  * no code is in the index without being in its batch.
  */
 export async function createCodes(
@@ -24,8 +24,8 @@ export async function createCodes(
 ): Promise<"made" | "taken"> {
   const { card, plan, group, lastsMs, starts, quota, expiresAtMs, batch: batchId = "" } = facts;
   const [first] = codes;
-  const stands = first && (await hashOfId(runner, first.id));
-  if (stands !== undefined && stands !== first?.hash) return "taken";
+  const stored = first && (await hashOfId(runner, first.id));
+  if (stored !== undefined && stored !== first?.hash) return "taken";
   const worth = [card, plan, group, `${lastsMs}`, starts, `${quota ?? ""}`, `${expiresAtMs ?? ""}`];
   for (let from = 0; from < codes.length; from += CREATE_STEP) {
     const step = codes.slice(from, from + CREATE_STEP);
@@ -35,7 +35,7 @@ export async function createCodes(
     // A code that existed before stays in its batch.
     const ids = step.filter((_, at) => batches[at] === batchId).map(({ id }) => id);
     if (batchId !== "") await enterInBatch(runner, scripts, { ...facts, batch: batchId }, ids, batch);
-    // Another gateway may have made the same ids. The index decides, and these codes are given to nobody.
+    // Another gateway may have made the same ids. The index decides, and these codes are not given out.
     if ((await indexCodes(runner, scripts, step)) === "taken") return "taken";
   }
   return "made";

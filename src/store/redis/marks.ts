@@ -120,7 +120,8 @@ async function unlistedOf(runner: Runner, scripts: Scripts, keys: readonly strin
 }
 
 /**
- * Undefined for an account without a line: a crash during its creation leaves such an account, and nobody knows of it.
+ * Undefined for an account without a line: a crash during its creation leaves such an account, and no name refers to
+ * it.
  */
 async function nameOf(runner: Runner, tag: AccountTag): Promise<AccountName | undefined> {
   try {

@@ -14,7 +14,7 @@ import type { Scripts } from "./scripts.ts";
 
 /**
  * Writes the account first, then its name in the index, which decides between two with the same name; the loser's
- * account is removed. A crash between the two leaves an account that nobody knows of.
+ * account is removed. A crash between the two leaves an account without a name.
  */
 export async function createAccount(
   runner: Runner,

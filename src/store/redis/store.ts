@@ -51,7 +51,7 @@ export async function openRedis(
 interface ScriptContext {
   readonly runner: Runner;
   readonly scripts: Scripts;
-  /** For the steps of one write: waits for replicas; undefined when none is waited for. Made anew for each write. */
+  /** For the steps of one write: waits for replicas; undefined when none is waited for. Created for each write. */
   readonly confirm: () => Confirm | undefined;
   readonly notices: NoticeWriter | undefined;
 }

@@ -7,7 +7,7 @@ import { addSums, type DaySpan, type SumMember, type UsageTotal } from "./day-su
 type MemberTotals = Readonly<Record<SumMember, Map<string, UsageTotal>>>;
 
 /**
- * Works in parts, so that a long span of a large account blocks nobody.
+ * Works in parts, so that a long span of a large account blocks no request.
  * @throws StoreError
  */
 export async function sumByMember(

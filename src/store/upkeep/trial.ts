@@ -1,9 +1,9 @@
-/** Checks a store once, as a start would, for somebody who wants to know before a start. */
+/** Checks a store once, as a start would, for an operator who wants to know before a start. */
 import type { StoreSettings } from "../../values/settings.ts";
 import { StoreError } from "../contract.ts";
 import { openStore } from "../open.ts";
 
-/** Longer than a gateway has for it, because nobody else waits. */
+/** Longer than a gateway has for it, because no request waits. */
 const PATIENCE_MS = 2_000;
 
 interface Trial {

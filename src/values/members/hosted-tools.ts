@@ -1,6 +1,6 @@
 /**
  * Tools that the upstream runs and bills by itself (ARCHITECTURE.md promise 14). The types that a client runs are
- * listed; every other type counts as one that somebody bills.
+ * listed; every other type counts as one that is billed.
  */
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { Protocol } from "../protocol.ts";

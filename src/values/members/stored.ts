@@ -18,7 +18,7 @@ export interface StoredName {
 export interface StoredNames {
   /** Every text with the form of a wrapped id, and its contents; undefined if it does not open for this account. */
   readonly names: ReadonlyMap<string, StoredName | undefined>;
-  /** The first id that stands for content outside the request; undefined if there is none. */
+  /** The first id that refers to content outside the request; undefined if there is none. */
   readonly needed: StoredName | undefined;
   /** The upstream that ran the last container named by an item; undefined if there is none. */
   readonly ranAt: string | undefined;

@@ -155,7 +155,7 @@ export function toolNameFault(
   return meant === undefined ? undefined : { why: "must be a tool as requests and servers name it", meant };
 }
 
-/** Why nobody is charged for calls that a server counts. */
+/** Why no client is charged for calls that a server counts. */
 type UnpaidReason = "not_offered" | "over_maximum";
 
 /** Calls of one tool that no client pays for. */

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { KeyUses } from "../../../src/request/key-uses.ts";
-import { StoreUnreachableError, StoreError } from "../../../src/store/contract.ts";
+import { StoreError, StoreUnreachableError } from "../../../src/store/contract.ts";
 import type { KeyUse } from "../../../src/store/records.ts";
 import type { Log } from "../../../src/telemetry/log.ts";
 import { type AccountTag, newKey } from "../../../src/values/key.ts";

@@ -14,7 +14,7 @@ import { PATIENT } from "../store/benches.ts";
 const RESTORED = "the store had lost a charge and has it again";
 const NEW_SERVER = "another server answers for the store; what it lacks is sent";
 const FOLLOWED = "the journal follows this store";
-const NOT_TAKEN = "the store does not take a write again";
+const NOT_TAKEN = "the store refuses a replayed write";
 
 interface Scene {
   readonly redis: TestRedis;

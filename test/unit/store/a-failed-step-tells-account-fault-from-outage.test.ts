@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { StoreUnreachableError, StoreError } from "../../../src/store/contract.ts";
+import { StoreError, StoreUnreachableError } from "../../../src/store/contract.ts";
 import type { RedisConnection } from "../../../src/store/redis/connection/connect.ts";
 import type { Rights } from "../../../src/store/redis/connection/rights.ts";
 import { Runner } from "../../../src/store/redis/connection/runner.ts";

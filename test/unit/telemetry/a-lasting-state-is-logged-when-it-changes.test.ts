@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
-import { OutageLog } from "../../../src/store/upkeep/outage-log.ts";
 import { watchHealth } from "../../../src/store/upkeep/health.ts";
+import { OutageLog } from "../../../src/store/upkeep/outage-log.ts";
 import { type Log, sparingly } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { HandClock } from "../../e2e/protocol/whole/hand-clock.ts";
@@ -75,7 +75,14 @@ test("each change of a store to unfit, unreachable or fit is logged once", async
     if (fault) throw fault;
   };
   const away = new OutageLog(clock, log);
-  const health = watchHealth({ store: { check }, hasAnswered: true, clock, metrics: createMetrics(), log, outages: away });
+  const health = watchHealth({
+    store: { check },
+    hasAnswered: true,
+    clock,
+    metrics: createMetrics(),
+    log,
+    outages: away,
+  });
   const unfit = (why: string) => new StoreError("unavailable", why, { outcome: "refused" });
   const faults = [
     unfit("may not ZREM"),

@@ -100,7 +100,7 @@ export class ResponsesConversation {
     if (REFUSED_ITEMS.has(type)) {
       refuse("unsupported_parameter", `${param}.type`, "Items of this type cannot be carried to this model.");
     }
-    return refuse("wrong_type", `${param}.type`, `The type of this item, ${shownValue(type)}, is not known.`);
+    return refuse("wrong_type", `${param}.type`, `The type of this item, ${shownValue(type)}, is unknown.`);
   }
 
   #readMessage(item: JsonObject, param: string): void {

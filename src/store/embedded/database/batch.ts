@@ -127,7 +127,7 @@ export class Batch {
 
   /**
    * The mark of a request that was settled in the batch. There are some hundreds at most, and they are searched one by
-   * one: usually nobody asks, and an index by name took 1 us for each settlement.
+   * one: usually there is no such request, and an index by name took 1 us for each settlement.
    */
   mark(tag: AccountTag, requestId: string): SettledMark | undefined {
     return this.#rows.marks.findLast((row) => row.requestId === requestId && row.tag === tag)?.mark;

@@ -76,7 +76,7 @@ export interface ScanPlace {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000;
-/** A connection that owes a reply for this long is closed and made anew; until then its commands pile up. */
+/** A connection that owes a reply for this long is closed and replaced; until then its commands pile up. */
 const SOCKET_TIMEOUT_MS = 2_000;
 const SLOTS_REFRESH_MS = 5_000;
 /**
@@ -330,9 +330,9 @@ class ReadyScript extends Command {
 }
 
 /**
- * ioredis (6.0.0) gives up a connection for good when Sentinel announces a failover while the new primary is being
+ * ioredis (6.0.0) gives up a connection permanently when Sentinel announces a failover while the new primary is being
  * looked up: `SentinelConnector.connect` rejects, the client ends, and no retry strategy is asked. Without this
- * function a gateway would have no store until somebody restarts it.
+ * function a gateway would have no store until it is restarted.
  * @returns a function that closes the connection.
  */
 function connectAgainUntilClosed(client: Redis | Cluster): () => void {

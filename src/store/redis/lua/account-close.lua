@@ -1,4 +1,4 @@
--- Closes an account for good: from now on admit.lua refuses its keys and key-create.lua makes none.
+-- Closes an account permanently: from now on admit.lua refuses its keys and key-create.lua makes none.
 -- KEYS account; ARGV revision of a replay or ''
 local account = KEYS[1]
 local facts = redis.call('HMGET', account, 'name', 'status', 'rev')

@@ -1,7 +1,7 @@
 -- Limits of a key, in addition to those of its group, and of its account (store/limits/limits.ts defines the stored
 -- text). A key has two sets, its owner's limits and the operator's caps, texts 12 and 13 of its record; the strictest
 -- figure of each kind applies.
--- A script makes its functions anew on each run, so these are made only if something is limited.
+-- A script defines its functions again on each run, so these are made only if something is limited.
 
 local function limit_kit()
   local SPANS = { 'day', 'week', 'month', 'total' }

@@ -9,7 +9,7 @@ for place = first, math.min(last, first + tonumber(ARGV[1]) - 1) do names[#names
 local notices = {}
 if #names > 0 then
   for _, notice in ipairs(redis.call('HMGET', outbox, unpack(names))) do
-    -- An empty text replaces a notice that somebody deleted: a list in a reply ends at a nil.
+    -- An empty text replaces a deleted notice: a list in a reply ends at a nil.
     notices[#notices + 1] = notice or ''
   end
 end

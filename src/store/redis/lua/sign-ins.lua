@@ -1,4 +1,4 @@
--- What lets somebody into the console (store/sign-ins.ts): one hash per owner, field '<kind>:<id>', value '<position>
+-- What grants access to the console (store/sign-ins.ts): one hash per owner, field '<kind>:<id>', value '<position>
 -- <stored at> <over at, or a dash> <JSON text>'. Positions are the order in which records were stored, which is not
 -- always that of the clock. embedded/sign-ins.ts does the same.
 

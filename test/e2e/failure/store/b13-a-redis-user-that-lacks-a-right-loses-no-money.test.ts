@@ -187,7 +187,7 @@ test("a key of the wrong type blocks the settlements of one account only, until 
   // A foreign tool overwrites the ledger, and the operator restores it.
   await redis.command("RENAME", ledger, "aside");
   await redis.command("SET", ledger, "x");
-  const stuck = here.logged(({ msg }) => String(msg).startsWith("a settlement waits for the store"));
+  const stuck = here.logged(({ msg }) => String(msg).startsWith("a settlement is retried until the store accepts it"));
   assert.equal(await statusOf(here, harmed.key), "200");
   assert.match(String((await stuck).reason), /^[^\n]*WRONGTYPE[^\n]*$/, "one sentence, without a stack");
   assert.match(await redis.command("HGET", `{a:${harmed.tag}}`, "todo"), /^\$\d/, "it has stopped half-way");

@@ -243,7 +243,7 @@ test("a member that appears twice beside an envelope is refused by name", async 
       assert.equal(reply.status, 400, written);
       // With escapes it is also found where the check of references is in doubt, and is named without its number.
       const named = written === body ? param : (param.split(".").at(-1) ?? "");
-      assert.ok(reply.text.includes(`${named}\\" stands twice`), reply.text);
+      assert.ok(reply.text.includes(`${named}\\" occurs twice`), reply.text);
     }
   }
   const counted = await postText("/v1/messages/count_tokens", ofMessages(sealed.replace("}", `,${other}`)));

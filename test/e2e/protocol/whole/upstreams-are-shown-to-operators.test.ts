@@ -77,7 +77,7 @@ test("a refused credential shows in log, metrics, admin API and command line", a
   assert.equal(reply.status, 200, await reply.text());
   await assertAtRest(here, account);
   await here.logged((line) => line.msg === "an upstream needs the operator" && line.kind === "forbidden");
-  await here.logged((line) => line.msg === "an upstream is passed over for now" && line.upstream === "up-responses");
+  await here.logged((line) => line.msg === "an upstream is ejected" && line.upstream === "up-responses");
   const page = await metrics();
   assert.match(page, /tollgate_upstream_healthy\{upstream="up-responses"\} 0/);
   assert.match(page, /tollgate_upstream_healthy\{upstream="up-chat"\} 1/);

@@ -36,7 +36,7 @@ const TRANSLATED: readonly (readonly [Protocol, object, string])[] = [
     'The role must be user, assistant or system; it is "wizard".',
   ],
   ["responses", { input: [{ role: "wizard", content: "x" }] }, 'it is "wizard".'],
-  ["responses", { input: [{ type: "spell" }] }, 'The type of this item, "spell", is not known.'],
+  ["responses", { input: [{ type: "spell" }] }, 'The type of this item, "spell", is unknown.'],
   [
     "responses",
     { input: [USER, { type: "function_call_output", call_id: "c1", output: "y" }] },

@@ -102,8 +102,8 @@ for (const golden of usageGoldens()) {
       assert.equal(found.output, tokens.output, `${client}: output`);
     }
     const others = PROTOCOL_NAMES.filter((name) => name !== golden.protocol);
-    const cellOf = (client: Protocol) => cells[others.indexOf(client)] ?? "as it came";
-    rows.push(`| \`${golden.name}\` told | ${PROTOCOL_NAMES.map(cellOf).join(" | ")} |`);
+    const cellOf = (client: Protocol) => cells[others.indexOf(client)] ?? "unchanged";
+    rows.push(`| \`${golden.name}\` to clients | ${PROTOCOL_NAMES.map(cellOf).join(" | ")} |`);
   });
 }
 
