@@ -6,7 +6,7 @@
 import { randomBytes } from "node:crypto";
 import { removeStaleSocket, restrictSocket } from "./accept/socket-file.ts";
 import { openBooks } from "./books.ts";
-import { asWritten, DEFAULTS, diffSettings, goneFrom, keepUntilRestart } from "./config/config.ts";
+import { asWritten, DEFAULTS, diffSettings, keepUntilRestart, removedEntries } from "./config/config.ts";
 import { dataDirOf, keptSecret } from "./config/kept-secret.ts";
 import { type AddressSetting, listenFailure } from "./config/listen-failure.ts";
 import { Audit, type AuditEntry } from "./console/audit/audit.ts";
@@ -208,7 +208,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   const apply = (next: Settings) => {
     const kept = keepUntilRestart(started, next);
     dispatcher.replace(kept.upstreams); // Throws before anything has changed.
-    const gone = goneFrom(state.settings, kept);
+    const gone = removedEntries(state.settings, kept);
     state.settings = kept;
     state.generation++;
     metrics.expectConfigured(kept);

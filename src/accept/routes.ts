@@ -93,7 +93,7 @@ export function routeOf(
 
 /** Compares byte for byte. A path that only a lenient server would read as below the root does not match. */
 function isBelow(path: string, root: string): boolean {
-  return path === root || (path.startsWith(`${root}/`) && !climbs(path));
+  return path === root || (path.startsWith(`${root}/`) && !hasParentSegment(path));
 }
 
 function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean): PathRoute | Refusal {
@@ -178,7 +178,7 @@ function canonicalPath(path: string): string {
 }
 
 /** Whether the most lenient server would read a segment as the parent; also one with parameters (`..;a`). */
-export function climbs(path: string): boolean {
+export function hasParentSegment(path: string): boolean {
   return lenientSegments(path).some((segment) => segment === ".." || segment.startsWith("..;"));
 }
 

@@ -57,7 +57,7 @@ export interface SeenKeys {
 }
 
 /** Remembers nothing: each key is looked up. */
-export const FORGETFUL: SeenKeys = {
+export const NO_SEEN_KEYS: SeenKeys = {
   bad: () => undefined,
   wasGood: () => false,
   limited: () => undefined,

@@ -239,7 +239,7 @@ const PATIENCE_MS = 60_000;
 const PAUSE_MS = 1_000;
 
 /** @returns the same client with retries. Every call to it must be safe to repeat. */
-export function patientClient(admin: AdminClient, terminal: Terminal): AdminClient {
+export function retryingClient(admin: AdminClient, terminal: Terminal): AdminClient {
   return {
     async call(method, path, body) {
       for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {

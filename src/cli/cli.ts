@@ -31,7 +31,7 @@ import { addKeyCommands } from "./key-commands.ts";
 import { addLedgerCommands } from "./ledger-commands.ts";
 import { addWebhookCommands } from "./notices/webhook-commands.ts";
 import { askAll, type Keyboard } from "./output/questions.ts";
-import { bold, type ProgressOut, showsColours, Terminal } from "./output/terminal.ts";
+import { bold, type ProgressOut, showsColors, Terminal } from "./output/terminal.ts";
 import { addReconcileCommand } from "./reconcile-command.ts";
 import { addStoreCommands } from "./store-commands.ts";
 import { addUpstreamsCommand } from "./upstreams-command.ts";
@@ -155,8 +155,8 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
-      getOutHasColors: () => showsColours(io.stdout, io.env),
-      getErrHasColors: () => showsColours(io.stderr, io.env),
+      getOutHasColors: () => showsColors(io.stdout, io.env),
+      getErrHasColors: () => showsColors(io.stderr, io.env),
     })
     .showHelpAfterError("Add --help for the options.")
     .exitOverride();
@@ -341,7 +341,7 @@ async function print(
   asJson: boolean,
 ): Promise<void> {
   if (!pieces) {
-    const words = showsColours(out, env) ? text.replace(TABLE_HEADING, bold) : text;
+    const words = showsColors(out, env) ? text.replace(TABLE_HEADING, bold) : text;
     out.write(asJson ? `${JSON.stringify(json)}\n` : words);
     return;
   }

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { COMMAND } from "../values/program/program.ts";
-import { type AdminClient, patientClient, segment } from "./admin-client.ts";
+import { type AdminClient, retryingClient, segment } from "./admin-client.ts";
 import {
   type CommandResult,
   itemsOf,
@@ -96,7 +96,7 @@ async function showOrExport(admin: AdminClient, options: LedgerOptions, follower
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
   if (limit !== undefined)
     throw new CliFailure(2, `--limit is for tables; --format ${format} exports the whole ledger.`);
-  const pages = wholeLedger(patientClient(admin, terminal), options, terminal);
+  const pages = wholeLedger(retryingClient(admin, terminal), options, terminal);
   // An unknown account is refused before anything is written.
   const first = await pages.next();
   const pieces = (asJson: boolean) =>

@@ -4,7 +4,7 @@ import { readSpan } from "../store/sums/day-sums.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
 import { COMMAND } from "../values/program/program.ts";
-import { type AdminClient, patientClient, segment } from "./admin-client.ts";
+import { type AdminClient, retryingClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
 import { type Ask, type Command, listingFormat } from "./command-line.ts";
@@ -42,7 +42,7 @@ export async function reconcile(
   const columns = options.columns === undefined ? new Map() : readColumnNames(options.columns);
   const invoice = await readInvoice(options.from, { columns, since, until });
   const span = spanOf(options, invoice);
-  const ours = await readOurs(patientClient(impatient, terminal), upstream, span, terminal);
+  const ours = await readOurs(retryingClient(impatient, terminal), upstream, span, terminal);
   const comparison = compareFigures(invoice.byDay, ours, {
     ...{ share, names, tells: invoice.tells },
     allModels: options.allModels === true,

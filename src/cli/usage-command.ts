@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
-import { type AdminClient, patientClient } from "./admin-client.ts";
+import { type AdminClient, retryingClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
 import { type Ask, type Command, Option } from "./command-line.ts";
@@ -51,7 +51,7 @@ export async function showUsage(
   options: UsageOptions,
   terminal: Terminal,
 ): Promise<CommandResult> {
-  const admin = patientClient(impatient, terminal);
+  const admin = retryingClient(impatient, terminal);
   const { account, by, since, until, format = "table" } = options;
   const asked = { account, by, since, until };
   const sums = new Map<string, Sum>();

@@ -4,7 +4,7 @@
  */
 
 import type { JsonObject } from "../values/json-object.ts";
-import { type AdminClient, patientClient } from "./admin-client.ts";
+import { type AdminClient, retryingClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
 import { type Ask, type Command, listingFormat } from "./command-line.ts";
@@ -46,7 +46,7 @@ export async function verifyLedger(
   { account, archive, format = "table" }: VerifyOptions,
   terminal: Terminal,
 ): Promise<CommandResult> {
-  const admin = patientClient(impatient, terminal);
+  const admin = retryingClient(impatient, terminal);
   const verified = await verifyAccounts(admin, account, terminal);
   const marks = await verifyMarks(admin, account, terminal);
   const archived = archive === undefined ? undefined : await verifyArchive(admin, archive, account, terminal);

@@ -9,7 +9,7 @@ import * as watching from "./watch.ts";
 
 export { DEFAULTS, LIMITS } from "./defaults.ts";
 export { type DemoPlaces, demoConfig } from "./demo.ts";
-export { diffSettings, goneFrom, keepUntilRestart } from "./difference.ts";
+export { diffSettings, keepUntilRestart, removedEntries } from "./difference.ts";
 export type { ConfigCopy, Loaded } from "./load.ts";
 export type { Problem } from "./problems.ts";
 export { warningsOf } from "./warnings.ts";

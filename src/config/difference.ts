@@ -40,7 +40,7 @@ export function diffSettings(old: Settings, next: Settings): { restart: string[]
  * @returns catalog entries that the new settings no longer have, as `groups.NAME`. Keys, accounts and codes may still
  * name them.
  */
-export function goneFrom({ catalog: old }: Settings, { catalog: next }: Settings): string[] {
+export function removedEntries({ catalog: old }: Settings, { catalog: next }: Settings): string[] {
   return (["groups", "models", "plans", "cards"] as const).flatMap((kind) =>
     [...old[kind].keys()].filter((name) => !next[kind].has(name)).map((name) => `${kind}.${name}`),
   );

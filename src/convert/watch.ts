@@ -5,7 +5,7 @@
 import type { ErrorAnswer } from "../values/errors.ts";
 import { type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { REASONING_REFUSED, refusalMeaning, refusesReasoning, saysItIsIll } from "../values/upstream-refusals.ts";
+import { blamesServer, REASONING_REFUSED, refusalMeaning, refusesReasoning } from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { AnsweredModel } from "./answered-model.ts";
 import type { DeltaRun, Varying } from "./delta-template.ts";
@@ -166,7 +166,7 @@ function byStatus(status: number | undefined, message: unknown): Pick<UpstreamFa
   if (status === 401 || status === 402 || status === 403) return { cause: "upstream_forbidden", code: "server_error" };
   if (status === 404) return { cause: "upstream_unavailable", code: "model_not_found" };
   if (status === 408) return { cause: "upstream_timeout", code: "server_error" };
-  const isRejected = (status === 400 || status === 413 || status === 422) && !saysItIsIll(message);
+  const isRejected = (status === 400 || status === 413 || status === 422) && !blamesServer(message);
   if (isRejected) return { cause: "upstream_rejected", code: "invalid_prompt" };
   return { cause: "upstream_unavailable", code: "server_error" };
 }

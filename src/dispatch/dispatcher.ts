@@ -3,7 +3,7 @@
  * What happens once per request is here; what happens once per attempt is in `attempt.ts`.
  */
 
-import { sparingly } from "../telemetry/log.ts";
+import { withoutRepeats } from "../telemetry/log.ts";
 import type { Route } from "../values/catalog.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
@@ -194,7 +194,7 @@ class RoutingDispatcher implements Dispatcher {
   #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, inBudget: boolean): Promise<AttemptResult> {
     const result = runAttempt(ask, choice, this.#options.clock, this.#cohort);
     // Only retries count in the budget: one more promise per request costs 0.3 us.
-    return inBudget ? result.finally(() => this.#budget.giveBack()) : result;
+    return inBudget ? result.finally(() => this.#budget.release()) : result;
   }
 
   /** Where to go after a failure, with a slot in the retry budget taken; undefined if the failure is the answer. */
@@ -209,7 +209,7 @@ class RoutingDispatcher implements Dispatcher {
     if (this.#options.clock.monotonicMs() >= ask.deadlineMs) return undefined;
     if (!this.#budget.take(this.#pool.inFlightTotal())) return undefined;
     const next = chooseNext(ask, routes, this.#pool, tried, failed);
-    if (next === undefined) this.#budget.giveBack();
+    if (next === undefined) this.#budget.release();
     return next;
   }
 
@@ -253,7 +253,7 @@ class RoutingDispatcher implements Dispatcher {
     const about = JSON.stringify([upstream, kind, model, status]);
     const say =
       this.#said.get(about) ??
-      sparingly(this.#options.clock, (reason) =>
+      withoutRepeats(this.#options.clock, (reason) =>
         this.#options.onWarning({ kind, upstream, model, status, reason, asked }),
       );
     this.#said.set(about, say);
@@ -291,7 +291,7 @@ export class RetryBudget {
   /**
    * Takes a slot for one retry.
    * @param inFlight attempts running now, over all upstreams.
-   * @returns false if the budget is used up; else `giveBack` must follow once.
+   * @returns false if the budget is used up; else `release` must follow once.
    */
   take(inFlight: number): boolean {
     if (this.#running >= Math.max(RETRIES_MIN, Math.floor(inFlight * RETRY_SHARE))) return false;
@@ -299,7 +299,7 @@ export class RetryBudget {
     return true;
   }
 
-  giveBack(): void {
+  release(): void {
     this.#running -= 1;
   }
 }

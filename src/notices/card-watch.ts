@@ -4,7 +4,7 @@
  */
 import { type Store, StoreError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
-import { type Log, sparingly } from "../telemetry/log.ts";
+import { type Log, withoutRepeats } from "../telemetry/log.ts";
 import { createRecent } from "../values/collections/recent.ts";
 import type { NoticeSettings } from "../values/settings.ts";
 import type { Clock } from "../values/time.ts";
@@ -35,7 +35,7 @@ export function watchCards(parts: {
 }): CardWatch {
   const { store, settings, isLeader, clock, log } = parts;
   const notified = createRecent<true>({ max: NOTIFIED_MAX, ttlMs: NOTIFIED_MS, clock });
-  const passedOver = sparingly(clock, (reason) =>
+  const passedOver = withoutRepeats(clock, (reason) =>
     log.warn({ reason }, "the check of an account for cards about to expire failed; it is retried later"),
   );
   let stopped = false;

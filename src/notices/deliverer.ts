@@ -7,7 +7,7 @@
 import { type Store, StoreUnreachableError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
 import { GATEWAY_OUTBOX, NOTICES_PAGE_MAX, type Notice, type Outbox, type WaitingNotices } from "../store/notices.ts";
-import { type Log, sparingly } from "../telemetry/log.ts";
+import { type Log, withoutRepeats } from "../telemetry/log.ts";
 import type { Metrics } from "../telemetry/metrics.ts";
 import { errorText } from "../values/program/error-text.ts";
 import { COMMAND } from "../values/program/program.ts";
@@ -117,8 +117,8 @@ export class Deliverer {
   constructor(parts: DelivererParts) {
     this.#parts = parts;
     const { clock, log } = parts;
-    this.#storeWaits = sparingly(clock, (reason) => log.warn({ reason }, "notices wait for the store"));
-    this.#failing = sparingly(clock, (reason) =>
+    this.#storeWaits = withoutRepeats(clock, (reason) => log.warn({ reason }, "notices wait for the store"));
+    this.#failing = withoutRepeats(clock, (reason) =>
       log.warn({ event: "notice_failed", reason }, "the receiver did not accept a notice; it is retried"),
     );
   }

@@ -190,7 +190,7 @@ const REPEAT_MS = 60_000;
  * @returns the function to call at each failure; it calls `report` if the reason is new or was last reported a minute
  * ago.
  */
-export function sparingly(clock: Clock, report: (reason: string) => void): (reason: string) => void {
+export function withoutRepeats(clock: Clock, report: (reason: string) => void): (reason: string) => void {
   let last: string | undefined;
   let lastMs = 0;
   return (reason) => {

@@ -191,7 +191,7 @@ const ILL = new RegExp(
 );
 
 /** Whether the message of an error with a 4xx status is about the server after all, or is empty. */
-export function saysItIsIll(message: unknown): boolean {
+export function blamesServer(message: unknown): boolean {
   if (typeof message !== "string" || message.trim() === "") return true;
   return /^\s*(?:internal|runtime|assertion) ?(?:server )?error/i.test(message) || saysItself(message, ILL, PREFIXES);
 }

@@ -7,7 +7,7 @@ import { containsKey } from "../../values/key-search.ts";
 import { hopByHopNames } from "../../wire/header.ts";
 import { framing } from "../framing.ts";
 import type { RequestHeaders } from "../headers.ts";
-import { climbs, splitTarget } from "../routes.ts";
+import { hasParentSegment, splitTarget } from "../routes.ts";
 
 /** Names and values alternating, as node:http reads and writes them. */
 export type RawHead = readonly string[];
@@ -61,7 +61,7 @@ export function targetFault({ target, headers }: VisitHead, basePath: string): R
   if (!TARGET.test(target) || path.includes("\\")) {
     return framing("The request target has a character that must be percent-encoded.");
   }
-  if (basePath !== "" && climbs(path)) return framing("The request target has a segment of two dots.");
+  if (basePath !== "" && hasParentSegment(path)) return framing("The request target has a segment of two dots.");
   if (containsKey(target) || containsKey(headers.get("host") ?? "")) return refusal("key_in_address");
   return undefined;
 }

@@ -7,7 +7,7 @@ import { chained, type LineChain, newChain } from "../../store/ledger/line-chain
 import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
 import { digestOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
-import { type AdminClient, patientClient, segment } from "../admin-client.ts";
+import { type AdminClient, retryingClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import type { Ask, Command } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
@@ -45,7 +45,7 @@ async function archiveLedgers(
   { before, to, account }: ArchiveOptions,
   terminal: Terminal,
 ): Promise<CommandResult> {
-  const admin = patientClient(impatient, terminal);
+  const admin = retryingClient(impatient, terminal);
   const beforeMs = /^\d{4}-\d\d-\d\d$/.test(before) ? Date.parse(`${before}T00:00:00Z`) : Number.NaN;
   if (Number.isNaN(beforeMs)) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");
   const items: Archived[] = [];

@@ -9,14 +9,14 @@ export interface ProgressOut {
 }
 
 /** Whether output may be in bold: it is a terminal, and NO_COLOR is not set (https://no-color.org). */
-export function showsColours(
+export function showsColors(
   out: { readonly isTTY?: boolean | undefined },
   env: Readonly<Record<string, string | undefined>>,
 ): boolean {
   return out.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
-/** For headings; callers check `showsColours` first. */
+/** For headings; callers check `showsColors` first. */
 export const bold = (text: string): string => `\u001b[1m${text}\u001b[22m`;
 
 const COLUMNS_DEFAULT = 80;

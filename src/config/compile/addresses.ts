@@ -66,7 +66,7 @@ export function collide(a: Address, b: Address): boolean {
  * Whether a URL leads to a listener of this machine, judged by its text. Names are not resolved. If a listener has all
  * addresses, an address other than loopback may belong to another machine.
  */
-export function leadsTo(url: string, listener: Address): boolean {
+export function pointsTo(url: string, listener: Address): boolean {
   if (listener.kind === "unix") return false;
   const { protocol, hostname, port: written } = new URL(url);
   const port = Number(written || (protocol === "https:" ? 443 : 80));

@@ -9,7 +9,7 @@ import type { ConfigFile } from "../schema/schema.ts";
 import {
   collide,
   isLocal,
-  leadsTo,
+  pointsTo,
   readAddress,
   readAddressBlock,
   readBaseUrl,
@@ -129,14 +129,14 @@ function checkListeners(reader: Reader, file: LooseConfig, known: KnownNames, se
 
 function checkSite(reader: Reader, { site, listen, admin }: Settings): void {
   if (site === undefined) return;
-  if (leadsTo(site, listen)) {
+  if (pointsTo(site, listen)) {
     reader.refuse(
       ["site"],
       "must not be the gateway's own listen address, because it would forward visitors to itself. Use the site's address, " +
         "or leave it out for the built-in page",
     );
   }
-  if (leadsTo(site, admin)) {
+  if (pointsTo(site, admin)) {
     reader.refuse(
       ["site"],
       "must not be the admin address, because the admin API must never be public. Use the site's address",

@@ -7,7 +7,7 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
-import { type Finish, finishOf, graver } from "../rules/finish-words.ts";
+import { type Finish, finishOf, moreSevere } from "../rules/finish-words.ts";
 import { madeImage } from "../rules/media.ts";
 import { brokenOff, errorIn, invalid, reported } from "../watch.ts";
 import { ListedReasoning } from "./listed-reasoning.ts";
@@ -166,7 +166,7 @@ export function imagesOf(message: JsonObject): readonly string[] {
  */
 export function finishOfChoice(choice: JsonObject): Finish | undefined {
   const finish = finishOf(choice.finish_reason);
-  return finish && graver(finish, finishOf(choice.native_finish_reason));
+  return finish && moreSevere(finish, finishOf(choice.native_finish_reason));
 }
 
 /** The finish reason of a choice that means that its server broke off; undefined otherwise. */

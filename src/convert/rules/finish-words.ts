@@ -11,7 +11,7 @@ export type Finish = StopReason | "failure";
  * Least serious first. Of two reasons in one word (`content_filter: SAFETY`, `stop: MAX_TOKENS`) the more serious one
  * counts.
  */
-const GRAVITY: readonly Finish[] = [
+const SEVERITIES: readonly Finish[] = [
   ...(["end", "stop-sequence", "tool-calls", "pause"] as const),
   ...(["output-limit", "context-limit", "refusal", "failure"] as const),
 ];
@@ -67,12 +67,12 @@ const NO_REASON: ReadonlySet<string> = new Set(["", "null", "none", "unspecified
  */
 export function finishOf(value: unknown): Finish | undefined {
   const reasons = reasonsIn(value);
-  return reasons.length === 0 ? undefined : (gravest(reasons) ?? "end");
+  return reasons.length === 0 ? undefined : (mostSevere(reasons) ?? "end");
 }
 
 /** Like `finishOf`, but undefined for an unknown word, which the caller interprets. */
 export function knownFinish(value: unknown): Finish | undefined {
-  return gravest(reasonsIn(value));
+  return mostSevere(reasonsIn(value));
 }
 
 /** The cause of a failure: the request, the server, or the model alone. */
@@ -91,14 +91,14 @@ function reasonsIn(value: unknown): readonly string[] {
     .filter((word) => !NO_REASON.has(word));
 }
 
-function gravest(reasons: readonly string[]): Finish | undefined {
+function mostSevere(reasons: readonly string[]): Finish | undefined {
   const meant = reasons.map(meaningOf).filter((finish) => finish !== undefined);
-  return meant.length === 0 ? undefined : meant.reduce(graver);
+  return meant.length === 0 ? undefined : meant.reduce(moreSevere);
 }
 
 /** The more serious of two reasons. */
-export function graver(one: Finish, other: Finish | undefined): Finish {
-  return other !== undefined && GRAVITY.indexOf(other) > GRAVITY.indexOf(one) ? other : one;
+export function moreSevere(one: Finish, other: Finish | undefined): Finish {
+  return other !== undefined && SEVERITIES.indexOf(other) > SEVERITIES.indexOf(one) ? other : one;
 }
 
 function plain(word: string): string {

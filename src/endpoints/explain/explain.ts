@@ -6,7 +6,7 @@
 import type { ReadBody } from "../../accept/envelope.ts";
 import { type AdmitParts, admit } from "../../admit/admit.ts";
 import type { Permit } from "../../admit/permit.ts";
-import { FORGETFUL } from "../../admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../admit/seen-keys.ts";
 import { measure, type OfferedTerms, type Terms } from "../../admit/terms.ts";
 import { openExchange } from "../../convert/bridge.ts";
 import { contextOf } from "../../request/context.ts";
@@ -150,7 +150,7 @@ async function permitFor(
       wallMs,
       unsettled: () => undefined,
       abandon: () => {},
-      seenKeys: FORGETFUL,
+      seenKeys: NO_SEEN_KEYS,
     },
   );
 }

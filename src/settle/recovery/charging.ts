@@ -8,7 +8,7 @@ import { type Store, StoreError, StoreUnreachableError } from "../../store/contr
 import type { ComposedStore } from "../../store/middleware/compose.ts";
 import type { Gate } from "../../store/middleware/gate.ts";
 import { chargedInstead, type SettleAnswer, type SettleAsk } from "../../store/settlement.ts";
-import { type Log, sparingly } from "../../telemetry/log.ts";
+import { type Log, withoutRepeats } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { errorStack } from "../../values/program/error-text.ts";
@@ -86,8 +86,8 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
   const alarm = (message: string, error?: unknown, event?: string) =>
     log.error({ event, reason: reasonOf(error) }, message);
   const { journal, log: records, leftovers, disk } = await machine.open(settings, { clock, alarm });
-  const verificationWaits = sparingly(clock, (reason) => log.warn({ reason }, "verification waits"));
-  const settlementWaits = sparingly(clock, (reason) =>
+  const verificationWaits = withoutRepeats(clock, (reason) => log.warn({ reason }, "verification waits"));
+  const settlementWaits = withoutRepeats(clock, (reason) =>
     log.warn({ reason }, "a settlement is retried until the store accepts it"),
   );
   const onLetter = (letter: DeadLetter, hasRoom: boolean) =>

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { StoreError } from "../../store/contract.ts";
 import type { Epochs } from "../../store/epoch.ts";
-import { type Log, sparingly } from "../../telemetry/log.ts";
+import { type Log, withoutRepeats } from "../../telemetry/log.ts";
 import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import type { Clock } from "../../values/time.ts";
@@ -242,7 +242,9 @@ class RefusedChecks {
   problem: string | undefined;
 
   constructor(clock: Clock, log: Log) {
-    this.#report = sparingly(clock, (reason) => log.error({ event: "store_history_unreadable", reason }, UNREADABLE));
+    this.#report = withoutRepeats(clock, (reason) =>
+      log.error({ event: "store_history_unreadable", reason }, UNREADABLE),
+    );
   }
 
   note(checks: readonly PromiseSettledResult<void>[]): void {

@@ -43,7 +43,7 @@ const PAGE_LINES = 50;
 export const FOUND_MAX = 1_000;
 
 /** The store has fewer lines than were read before: a failover has lost some, and the sums are void. */
-export const WENT_BACK = new Error("the store went back");
+export const STORE_OLDER = new Error("the store has fewer lines than were read before");
 
 /** The store answers, and reports an error for this account's own records. */
 class Unreadable extends Error {}
@@ -87,7 +87,7 @@ export class AccountReader {
   async *figures(ask: FiguresAsk): ProgressSteps<AccountFigures> {
     const figures = yield* this.ask(() => this.store.readFigures(this.tag, ask));
     // Accounts are never removed.
-    if (!figures) throw WENT_BACK;
+    if (!figures) throw STORE_OLDER;
     return figures;
   }
 
@@ -114,7 +114,7 @@ export class AccountReader {
   }
 
   async *walkTo({ lastLine, storeTimeMs }: AccountFigures): ProgressSteps<void> {
-    if (lastLine < this.walk.seq) throw WENT_BACK;
+    if (lastLine < this.walk.seq) throw STORE_OLDER;
     while (this.walk.seq < lastLine) {
       const lines = yield* this.#nextLines();
       const beyond = lines.findIndex(({ seq }) => seq > lastLine);
@@ -148,7 +148,7 @@ export class AccountReader {
         payments: page.payments.map(({ id }) => id),
       });
       // A store restored from an older copy has lost these together with their lines.
-      if (figures.lastLine < this.walk.seq) throw WENT_BACK;
+      if (figures.lastLine < this.walk.seq) throw STORE_OLDER;
       for (const check of NAME_CHECKS) for (const finding of check({ figures, ...page })) this.find(finding);
     }
   }

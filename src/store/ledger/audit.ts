@@ -10,7 +10,13 @@
 import type { AccountTag } from "../../values/key.ts";
 import { errorText } from "../../values/program/error-text.ts";
 import { judgeDays, portions } from "../audit/day-portions.ts";
-import { AccountReader, type AuditProgress, type AuditStore, type ProgressSteps, WENT_BACK } from "../audit/reader.ts";
+import {
+  AccountReader,
+  type AuditProgress,
+  type AuditStore,
+  type ProgressSteps,
+  STORE_OLDER,
+} from "../audit/reader.ts";
 import type { Finding } from "../audit/snapshot.ts";
 import { StoreError } from "../contract.ts";
 import { FIGURES_MAX } from "../figures.ts";
@@ -52,7 +58,7 @@ export async function* auditAccount(store: AuditStore, account: AccountName): Au
     try {
       return yield* auditOnce(store, account);
     } catch (error) {
-      if (error !== WENT_BACK) throw error;
+      if (error !== STORE_OLDER) throw error;
       if (restarts === RESTARTS_MAX) throw new StoreError("unavailable", "the store lost lines while it was read");
     }
   }
@@ -83,7 +89,7 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
   } catch (error) {
     // A store that is unavailable or was restored from an older copy is no fault of the account; any other error comes
     // from its contents.
-    if (error === WENT_BACK || error instanceof StoreError) throw error;
+    if (error === STORE_OLDER || error instanceof StoreError) throw error;
     reader.find({
       check: "unreadable",
       line: undefined,

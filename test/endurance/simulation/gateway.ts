@@ -4,7 +4,7 @@
  * dies, it restarts with what is still on its disk.
  */
 import type { AdmitParts } from "../../../src/admit/admit.ts";
-import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import { journaledStore } from "../../../src/settle/journal/journaled-store.ts";
 import { createJournal } from "../../../src/settle/journal/open.ts";
 import { abandoned } from "../../../src/settle/lines.ts";
@@ -225,7 +225,7 @@ export class Gateway {
         store: charging.store,
         catalog: () => CATALOG,
         unsettled: settler.unsettled,
-        seenKeys: FORGETFUL,
+        seenKeys: NO_SEEN_KEYS,
         wallMs: () => clock.wallMs(),
         abandon: (id, tag, tokens) => void settler.settle(abandoned(id, tag, tokens, clock.wallMs()), false),
       },

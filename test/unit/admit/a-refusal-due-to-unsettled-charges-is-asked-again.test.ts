@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { type AdmitInput, admit } from "../../../src/admit/admit.ts";
-import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import type { AdmitAsk, AdmitRefusalCause } from "../../../src/store/admission.ts";
 import { StoreError } from "../../../src/store/contract.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
@@ -56,7 +56,7 @@ async function asked(
   const refused = await admit(input, {
     catalog: () => CATALOG,
     wallMs: () => 0,
-    seenKeys: FORGETFUL,
+    seenKeys: NO_SEEN_KEYS,
     abandon: () => void abandoned++,
     unsettled: () => (isPending ? settle() : undefined),
     store: {

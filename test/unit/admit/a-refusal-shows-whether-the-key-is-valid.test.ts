@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { refusedBy } from "../../../src/admit/refused.ts";
-import { FORGETFUL, type SeenKeys } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS, type SeenKeys } from "../../../src/admit/seen-keys.ts";
 import type { AdmitRefused } from "../../../src/store/admission.ts";
 import type { AccountTag, KeyHash, WellFormedKey } from "../../../src/values/key.ts";
 import { printRequestId, type RequestId } from "../../../src/values/request-id.ts";
@@ -59,7 +59,7 @@ test("a refused key is not remembered as good, and only an unknown or revoked on
 function answered(cause: AdmitRefused["cause"], more: Partial<AdmitRefused>) {
   const limits = { requests: undefined, tokens: undefined };
   const answer: AdmitRefused = { outcome: "refused", cause, group: "cards", retryAfterMs: undefined, limits, ...more };
-  const parts = { seenKeys: FORGETFUL, wallMs: () => 0 };
+  const parts = { seenKeys: NO_SEEN_KEYS, wallMs: () => 0 };
   const refused = refusedBy(
     answer,
     { key: KEY, protocol: "chat" },

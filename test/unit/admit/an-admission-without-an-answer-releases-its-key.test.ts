@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import test from "node:test";
 import { type AdmitInput, type AdmitParts, admit } from "../../../src/admit/admit.ts";
-import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import { abandoned } from "../../../src/settle/lines.ts";
 import { StoreError } from "../../../src/store/contract.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
@@ -61,7 +61,7 @@ test("an admission whose answer is lost is a 503, and settling it frees the hold
     catalog: () => catalog,
     unsettled: () => undefined,
     wallMs: Date.now,
-    seenKeys: FORGETFUL,
+    seenKeys: NO_SEEN_KEYS,
     abandon: (...[id, of, tokens, idempotency]: Parameters<AdmitParts["abandon"]>) => {
       given.push([id, of, tokens, Date.now(), idempotency]);
     },

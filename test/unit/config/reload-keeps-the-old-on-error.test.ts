@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { diffSettings, goneFrom, keepUntilRestart, loadConfig } from "../../../src/config/config.ts";
+import { diffSettings, keepUntilRestart, loadConfig, removedEntries } from "../../../src/config/config.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import type { Settings } from "../../../src/values/settings.ts";
 import { bad, better, good, watched } from "./watched.ts";
@@ -120,7 +120,7 @@ test("certificates of redis.tls need no restart, unless the store changes, too",
 test("names that keys and accounts may still use and that a reload removes are reported", () => {
   const of = (text: string) => settingsOf(text);
   const before = of(good);
-  assert.deepEqual(goneFrom(before, before), []);
+  assert.deepEqual(removedEntries(before, before), []);
   const [group] = before.catalog.groups.keys();
   const [model] = before.catalog.models.keys();
   const [plan] = before.catalog.plans;
@@ -128,12 +128,12 @@ test("names that keys and accounts may still use and that a reload removes are r
     ...before,
     catalog: { ...before.catalog, groups: new Map(), models: new Map(), plans: new Set<string>(), cards: new Map() },
   };
-  const gone = goneFrom(before, without);
+  const gone = removedEntries(before, without);
   const [card] = before.catalog.cards.keys();
   assert.ok(card);
   const names = [`groups.${group}`, `models.${model}`, `plans.${plan}`, `cards.${card}`];
   for (const name of names) assert.ok(gone.includes(name), name);
-  assert.deepEqual(goneFrom(without, before), []);
+  assert.deepEqual(removedEntries(without, before), []);
 });
 
 test("settings that need a restart keep their values, the secrets read at the start included", () => {

@@ -61,7 +61,7 @@ test("the retry budget is a fifth of the running requests, and at least three", 
   );
   assert.equal(budget.take(20), true);
   assert.equal(budget.take(20), false);
-  budget.giveBack();
+  budget.release();
   assert.equal(budget.take(20), true);
 });
 

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import { admitRequest } from "../../../src/request/admission.ts";
 import type { RequestRead } from "../../../src/request/receive.ts";
 import type { PipelineParts, Run } from "../../../src/request/run.ts";
@@ -32,7 +32,7 @@ async function held(totalsMs: readonly number[]) {
     settings: () => ({ catalog, upstreams, idempotency: { enabled: false, keepMs: 0 } }),
     journal: { health: () => ({ usable: true }) },
     admit: {
-      seenKeys: FORGETFUL,
+      seenKeys: NO_SEEN_KEYS,
       catalog: () => catalog,
       wallMs: () => 0,
       store: {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { FailedKeys } from "../../../src/accept/failed-keys.ts";
-import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import { presentedKey, refuseBadKey } from "../../../src/request/refuse.ts";
 import { isRefusal, refusal } from "../../../src/values/errors.ts";
 import type { KeyHash, WellFormedKey } from "../../../src/values/key.ts";
@@ -28,7 +28,7 @@ function fullAddress() {
 
 test("a key that was bad a moment ago is refused with the same cause, and takes no lookup of its address", () => {
   const { asked, failedKeys } = fullAddress();
-  const seenKeys = { ...FORGETFUL, bad: () => "revoked_key" as const };
+  const seenKeys = { ...NO_SEEN_KEYS, bad: () => "revoked_key" as const };
   const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys } });
   assert.ok(isRefusal(refused));
   assert.deepEqual([refused.cause, asked], ["revoked_key", []]);
@@ -36,8 +36,11 @@ test("a key that was bad a moment ago is refused with the same cause, and takes 
 
 test("a key that was good is looked up at any address, another key has to wait", () => {
   const { failedKeys } = fullAddress();
-  assert.equal(presentedKey(REQUEST, { failedKeys, admit: { seenKeys: { ...FORGETFUL, wasGood: () => true } } }), KEY);
-  const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys: FORGETFUL } });
+  assert.equal(
+    presentedKey(REQUEST, { failedKeys, admit: { seenKeys: { ...NO_SEEN_KEYS, wasGood: () => true } } }),
+    KEY,
+  );
+  const refused = presentedKey(REQUEST, { failedKeys, admit: { seenKeys: NO_SEEN_KEYS } });
   assert.ok(isRefusal(refused));
   assert.deepEqual([refused.cause, refused.retryAfterS], ["bad_keys", 1]);
 });

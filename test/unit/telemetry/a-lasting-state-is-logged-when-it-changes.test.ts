@@ -6,14 +6,14 @@ import test from "node:test";
 import { StoreError } from "../../../src/store/contract.ts";
 import { watchHealth } from "../../../src/store/upkeep/health.ts";
 import { OutageLog } from "../../../src/store/upkeep/outage-log.ts";
-import { type Log, sparingly } from "../../../src/telemetry/log.ts";
+import { type Log, withoutRepeats } from "../../../src/telemetry/log.ts";
 import { createMetrics } from "../../../src/telemetry/metrics.ts";
 import { HandClock } from "../../e2e/protocol/whole/hand-clock.ts";
 
 test("a reason is logged when it changes, and once a minute", () => {
   const clock = new HandClock();
   const told: string[] = [];
-  const tell = sparingly(clock, (reason) => told.push(reason));
+  const tell = withoutRepeats(clock, (reason) => told.push(reason));
   for (let second = 0; second < 61; second++) {
     tell("older");
     clock.advance(1_000);
