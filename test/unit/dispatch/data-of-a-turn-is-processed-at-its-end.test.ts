@@ -32,7 +32,7 @@ function played(
   let handler: UpstreamHandler | undefined;
   const upstream = {
     settings: settingsOf("up", "http://127.0.0.1:1"),
-    health: { tell: ({ kind, probe }: HealthVerdict) => verdicts.push([kind, probe]) },
+    health: { report: ({ kind, probe }: HealthVerdict) => verdicts.push([kind, probe]) },
     firstBytes: { add: (model: string, ms: number) => firstBytes.push([model, ms]) },
     send(_request: unknown, given: UpstreamHandler) {
       handler = given;
