@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import test, { type TestContext } from "node:test";
 import { type AdmitInput, admit } from "../../../src/admit/admit.ts";
 import type { Permit } from "../../../src/admit/permit.ts";
-import { FORGETFUL } from "../../../src/admit/seen-keys.ts";
+import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { ExtendAnswer, ExtendAsk } from "../../../src/store/extension.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
@@ -56,7 +56,7 @@ async function admitted(
     catalog: () => catalog,
     unsettled: () => undefined,
     wallMs: Date.now,
-    seenKeys: FORGETFUL,
+    seenKeys: NO_SEEN_KEYS,
     abandon: () => assert.fail("the admission was answered"),
     store: {
       admit: store.admit.bind(store),
