@@ -17,6 +17,12 @@ export class ChatCalls {
   readonly #sink: EventSink;
   /** In order of appearance, which for well-behaved servers is the order of their indices. */
   readonly #calls: CallBlock[] = [];
+  /** The positions of the calls in that order. */
+  readonly #places = new Map<CallBlock, number>();
+  /** Calls that have got something since the upstream last stopped: a server may repeat its stop for each of very many calls. */
+  readonly #changed = new Set<CallBlock>();
+  /** Calls with a name that have not ended. */
+  readonly #running = new Set<CallBlock>();
   readonly #byIndex = new Map<number, CallBlock>();
   readonly #byId = new Map<string, CallBlock>();
   /** The call of the last delta. */
@@ -25,6 +31,8 @@ export class ChatCalls {
   #deprecated: CallBlock | undefined;
   /** Calls that ended without arguments because others continued; later arguments for them are a fault. */
   readonly #endedBlank = new Set<CallBlock>();
+  /** No call after this position is complete. */
+  #lastComplete = -1;
   /** Number of calls, from the first on, whose missing arguments are no longer waited for. */
   #settled = 0;
   #outOfOrder = false;
@@ -44,7 +52,7 @@ export class ChatCalls {
    */
   take(entry: JsonObject, before: (call: CallBlock | undefined, place: number) => void): void {
     const known = this.#known(entry);
-    before(known, known ? this.#calls.indexOf(known) : this.#calls.length);
+    before(known, known ? this.#placeOf(known) : this.#calls.length);
     const call = known ?? this.#begin(entry);
     if (call !== this.#last) this.leave();
     this.#last = call;
@@ -54,10 +62,17 @@ export class ChatCalls {
     this.#append(call, callText(entry));
   }
 
+  #placeOf(call: CallBlock): number {
+    return this.#places.get(call) ?? this.#calls.length;
+  }
+
   #append(call: CallBlock, text: string): void {
     if (text.trim() !== "") this.#outOfOrder ||= this.#endedBlank.has(call);
     call.append(text);
-    if (call.inputChars > WAITING_CHARS_MAX) this.#endBlanksBefore(this.#calls.indexOf(call));
+    this.#changed.add(call);
+    if (call.isNamed && !call.ended) this.#running.add(call);
+    if (call.isComplete) this.#lastComplete = Math.max(this.#lastComplete, this.#placeOf(call));
+    if (call.inputChars > WAITING_CHARS_MAX) this.#endBlanksBefore(this.#placeOf(call));
   }
 
   /**
@@ -73,7 +88,12 @@ export class ChatCalls {
   #endBlank(call: CallBlock): void {
     if (call.ended || !call.isBlank || !call.isNamed) return;
     this.#endedBlank.add(call);
+    this.#end(call);
+  }
+
+  #end(call: CallBlock): void {
     call.end();
+    this.#running.delete(call);
   }
 
   /** Takes `delta.function_call`: there is only one, and it has no id. */
@@ -94,24 +114,26 @@ export class ChatCalls {
    * @param forGood whether a call without arguments ends too.
    */
   leave(forGood = false): void {
-    if (this.#last?.isComplete) this.#last.end();
+    if (this.#last?.isComplete) this.#end(this.#last);
     else if (forGood && this.#last) this.#endBlank(this.#last);
   }
 
   /** The upstream has stopped: calls with complete arguments end, and so do those without any. */
   endWhole(): void {
-    for (const call of this.#calls) {
-      if (call.isComplete) call.end();
+    const changed = [...this.#changed].sort((a, b) => this.#placeOf(a) - this.#placeOf(b));
+    this.#changed.clear();
+    for (const call of changed) {
+      if (call.isComplete) this.#end(call);
       else this.#endBlank(call);
     }
   }
 
   get areEnded(): boolean {
-    return this.#calls.every((call) => call.ended || !call.isNamed);
+    return this.#running.size === 0;
   }
 
   endAll(): void {
-    for (const call of this.#calls) call.end();
+    for (const call of this.#calls) this.#end(call);
   }
 
   #known(entry: JsonObject): CallBlock | undefined {
@@ -131,7 +153,9 @@ export class ChatCalls {
   }
 
   #begin(entry: JsonObject): CallBlock {
-    this.#endBlanksBefore(this.#calls.findLastIndex((one) => one.isComplete));
+    // A call that was complete may have got more since.
+    while (this.#calls[this.#lastComplete]?.isComplete === false) this.#lastComplete--;
+    this.#endBlanksBefore(this.#lastComplete);
     const call = this.#add();
     const index = indexOf(entry);
     if (index !== undefined) this.#byIndex.set(index, call);
@@ -140,6 +164,7 @@ export class ChatCalls {
 
   #add(): CallBlock {
     const call = new CallBlock(this.#sink);
+    this.#places.set(call, this.#calls.length);
     this.#calls.push(call);
     return call;
   }

@@ -92,6 +92,7 @@ export class ChatStreamDecoder extends StreamDecoder {
       createdS: createdSeconds(chunk.created),
     });
     for (const one of arrayOf(chunk.choices)) {
+      if (this.sink.excess !== undefined) break;
       const choice = objectOf(one);
       if (choice && (choice.index ?? 0) === 0) this.#readChoice(choice); // More than one choice is never asked for (rule 30).
     }
@@ -164,7 +165,10 @@ export class ChatStreamDecoder extends StreamDecoder {
     }
     this.#cite(delta);
     for (const url of imagesOf(delta)) this.#show(url);
-    for (const entry of listedCalls(delta.tool_calls)) this.#takeCall(entry);
+    for (const entry of listedCalls(delta.tool_calls)) {
+      if (this.sink.excess !== undefined) break;
+      this.#takeCall(entry);
+    }
     const deprecated = objectOf(delta.function_call);
     if (deprecated) {
       this.#sayHeld();

@@ -40,7 +40,9 @@ export class EventSink {
     return this.#calls;
   }
 
+  /** An event after an excess is dropped: nobody gets more of such a reply, and one frame may contain much more of it. */
   emit(event: ReplyEvent): void {
+    if (this.#excess !== undefined && event.type !== "reply-error") return;
     if (event.type === "tool-start") this.#calls++;
     this.#events.push(event);
   }

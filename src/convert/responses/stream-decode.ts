@@ -155,6 +155,7 @@ export class ResponsesStreamDecoder extends StreamDecoder {
   /** Finishes every item of the last event; an item that was not seen before is added first. */
   #readOutput(response: JsonObject): void {
     for (const [index, one] of arrayOf(response.output).entries()) {
+      if (this.sink.excess !== undefined) break;
       const item = objectOf(one);
       if (!item) continue;
       const where = { item, output_index: index };

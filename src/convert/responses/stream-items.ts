@@ -59,6 +59,8 @@ export class MessageItem implements StreamItem {
   readonly #sink: EventSink;
   /** The last block of each part; a part that has one has been streamed. */
   readonly #parts = new Map<number, PartBlock>();
+  /** Those that have not ended: an item may be finished very often. */
+  readonly #open = new Set<PartBlock>();
   #spoken = false;
   #finished = false;
 
@@ -95,17 +97,18 @@ export class MessageItem implements StreamItem {
       else this.text(part, text, logprobList(final.logprobs));
       for (const annotation of arrayOf(final.annotations)) this.cite(part, annotation);
     }
-    this.#parts.get(part)?.end();
+    this.#end(this.#parts.get(part));
   }
 
   finish(final: JsonObject | undefined): void {
     if (!this.#finished) this.#finishParts(arrayOf(final?.content));
     this.#finished = true;
-    for (const block of this.#parts.values()) block.end(); // Including blocks that late deltas have opened since.
+    for (const block of this.#open) this.#end(block); // Including blocks that late deltas have opened since.
   }
 
   #finishParts(content: readonly unknown[]): void {
     for (const [index, one] of content.entries()) {
+      if (this.#sink.excess !== undefined) break;
       const part = objectOf(one);
       if (part) this.finishPart(index, part);
     }
@@ -118,9 +121,16 @@ export class MessageItem implements StreamItem {
   }
 
   #replace<B extends PartBlock>(part: number, block: B): B {
-    this.#parts.get(part)?.end();
+    this.#end(this.#parts.get(part));
     this.#parts.set(part, block);
+    this.#open.add(block);
     return block;
+  }
+
+  #end(block: PartBlock | undefined): void {
+    if (block === undefined) return;
+    block.end();
+    this.#open.delete(block);
   }
 }
 
