@@ -12,8 +12,8 @@ import type { Emit } from "./item-writer.ts";
 const KEPT_CHARS_MAX = 16 * 1024 * 1024;
 
 interface Item {
-  /** The upstream's item, with the content of its deltas. */
-  value: JsonObject;
+  /** The upstream's item, with the content of its deltas: a copy, which is changed in place. */
+  value: Record<string, unknown>;
   done: boolean;
   /** Number of characters kept for it. */
   chars: number;
@@ -29,7 +29,8 @@ interface PartPlace {
 }
 
 /** The two lists of parts that an item may have. */
-type PartList = "content" | "summary";
+type PartList = (typeof PART_LISTS)[number];
+const PART_LISTS = ["content", "summary"] as const;
 
 /** Deltas of a part: the list of the part, and the member that they append to. */
 const PART_DELTAS: ReadonlyMap<string, { readonly list: PartList; readonly member: string }> = new Map([
@@ -86,7 +87,7 @@ export class DeliveredItems {
   #put(place: number, value: JsonObject | undefined, done: boolean, chars: number): void {
     if (!value) return;
     this.#keptChars += chars - (this.#items.get(place)?.chars ?? 0);
-    this.#items.set(place, { value, done, chars, openParts: new Map() });
+    this.#items.set(place, { value: ownCopy(value), done, chars, openParts: new Map() });
   }
 
   #seeWithin(item: Item, type: string, event: JsonObject, chars: number): void {
@@ -117,11 +118,27 @@ export class DeliveredItems {
   }
 }
 
+/** A copy whose lists of parts can be changed, too. A copy for each event would take time by the size of the item. */
+function ownCopy(value: JsonObject): Record<string, unknown> {
+  const copy: Record<string, unknown> = { ...value };
+  for (const list of PART_LISTS) if (Array.isArray(value[list])) copy[list] = [...value[list]];
+  return copy;
+}
+
+/** The parts of a list, which may be changed; an item that has no such list gets one. */
+function partsOf({ value }: Item, list: PartList): unknown[] {
+  const parts = value[list];
+  if (Array.isArray(parts)) return parts;
+  const none: unknown[] = [];
+  value[list] = none;
+  return none;
+}
+
 function addDelta(item: Item, stem: string, event: JsonObject): void {
   const { delta } = event;
   if (typeof delta !== "string") return;
   const own = ITEM_DELTAS.get(stem);
-  if (own !== undefined) item.value = { ...item.value, [own]: `${item.value[own] ?? ""}${delta}` };
+  if (own !== undefined) item.value[own] = `${item.value[own] ?? ""}${delta}`;
   const kind = PART_DELTAS.get(stem);
   const part = kind && partAt(item, kind.list, placeOf(event));
   if (kind && part) part[kind.member] = `${part[kind.member] ?? ""}${delta}`;
@@ -143,7 +160,7 @@ function closeItem(output_index: number, item: Item, emit: Emit): void {
   }
   const input = INPUT_DONE.get(value.type);
   if (input) emit(input.event, { ...at, [input.member]: value[input.member] ?? "" });
-  item.value = { ...value, status: "incomplete" };
+  value.status = "incomplete";
   item.done = true;
   emit("response.output_item.done", { output_index, item: item.value });
 }
@@ -167,11 +184,10 @@ function seePart(item: Item, event: JsonObject, done: boolean): void {
   const list: PartList = event.summary_index === undefined ? "content" : "summary";
   const index = placeOf(event);
   const part = objectOf(event.part);
-  const parts = [...arrayOf(item.value[list])];
   // Parts come in sequence; an index beyond the next one is invalid.
-  if (typeof index !== "number" || !part || !(index >= 0 && index <= parts.length)) return;
-  parts[index] = { ...part };
-  item.value = { ...item.value, [list]: parts };
+  if (typeof index !== "number" || !part || !(index >= 0 && index <= arrayOf(item.value[list]).length)) return;
+  const { annotations } = part;
+  partsOf(item, list)[index] = { ...part, ...(Array.isArray(annotations) && { annotations: [...annotations] }) };
   const key = `${list}:${index}`;
   if (done) item.openParts.delete(key);
   else item.openParts.set(key, { list, index, textDone: false });
@@ -179,7 +195,7 @@ function seePart(item: Item, event: JsonObject, done: boolean): void {
 
 function seeDone(item: Item, stem: string, event: JsonObject): void {
   const own = ITEM_DELTAS.get(stem);
-  if (own !== undefined && event[own] !== undefined) item.value = { ...item.value, [own]: event[own] };
+  if (own !== undefined && event[own] !== undefined) item.value[own] = event[own];
   const kind = PART_DELTAS.get(stem);
   const open = kind && item.openParts.get(`${kind.list}:${placeOf(event)}`);
   if (open) open.textDone = true;
@@ -187,5 +203,7 @@ function seeDone(item: Item, stem: string, event: JsonObject): void {
 
 function seeAnnotation(item: Item, event: JsonObject): void {
   const part = partAt(item, "content", event.content_index);
-  if (part) part.annotations = [...arrayOf(part.annotations), event.annotation];
+  if (!part) return;
+  if (Array.isArray(part.annotations)) part.annotations.push(event.annotation);
+  else part.annotations = [event.annotation];
 }
