@@ -3,7 +3,7 @@
  * half a million of them take a second, but the same number of numbers takes 20 ms.
  */
 import { randomInt } from "node:crypto";
-import { COLON, QUOTE, skipKnown } from "./json-tokens.ts";
+import { COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown } from "./json-tokens.ts";
 
 /** Limits on the names of members in a text, and on how many of them are distinct; the search stops at either limit. */
 export interface NameLimits {
@@ -13,6 +13,8 @@ export interface NameLimits {
    * do.
    */
   readonly different: number;
+  /** Arrays and objects, which take 60 bytes of memory each, however little there is in them. Default: any number. */
+  readonly containers?: number;
 }
 
 const TABLE_BITS = 18;
@@ -27,11 +29,17 @@ const SPACE = 0x20;
  * Takes 1 to 2 ns per byte of names and small values, and next to nothing for a long string. Only for long texts.
  */
 export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
+  const { containers: containersMax = Number.POSITIVE_INFINITY } = limits;
+  let containers = 0;
   const seen = new Uint8Array(1 << TABLE_BITS);
   let names = 0;
   let different = 0;
   for (let at = 0; at < json.length; at++) {
-    if (json[at] !== QUOTE) continue;
+    const byte = json[at];
+    if (byte !== QUOTE) {
+      if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++containers > containersMax) return true;
+      continue;
+    }
     const end = skipKnown(json, at);
     if (end < 0) return false;
     let next = end;

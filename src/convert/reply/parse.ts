@@ -12,12 +12,12 @@ import { REPLY_BLOCKS_PASSED_MAX } from "./sink.ts";
 const SURE_BYTES = 256 * 1024;
 
 /**
- * The most names in a reply. Probabilities of twenty words for each of 16,384 tokens have 1,050,000 names, only a few
- * of them different. The probabilities of a prompt, as vLLM gives them, have four names per word, one of which is the
- * number of its token; the limit leaves room for twenty words for each of 14,000 tokens. The input of a tool that a
- * model has written has fewer.
+ * The most names in a reply, and the most arrays and objects. Probabilities of twenty words for each of 16,384 tokens
+ * have 1,050,000 names, only a few of them different, in 700,000 arrays and objects. The probabilities of a prompt, as
+ * vLLM gives them, have four names per word, one of which is the number of its token; the limit leaves room for twenty
+ * words for each of 14,000 tokens. The input of a tool that a model has written has fewer.
  */
-const NAMES_MAX: NameLimits = { names: 1_200_000, different: 50_000 };
+const NAMES_MAX: NameLimits = { names: 1_200_000, different: 50_000, containers: 1_200_000 };
 
 /** The member with the list of blocks, items or choices of a whole reply. */
 const LISTS: Readonly<Record<Protocol, string>> = { chat: "choices", messages: "content", responses: "output" };

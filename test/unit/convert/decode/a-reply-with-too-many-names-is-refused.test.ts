@@ -64,6 +64,13 @@ for (const [way, read] of Object.entries(READ)) {
   });
 }
 
+for (const [way, read] of Object.entries(READ)) {
+  test(`${way}: a reply of more than a million arrays or objects is refused, nested or not`, () => {
+    assert.equal(read(answer(`,"unheard_of":[${list(1_200_001, () => "{}")}]`)), TOO_MANY);
+    assert.equal(read(answer(`,"unheard_of":${"[".repeat(1_200_001)}${"]".repeat(1_200_001)}`)), TOO_MANY);
+  });
+}
+
 test("log probabilities of a long answer, a large input and text that looks like names are accepted", () => {
   const top = list(20, (at) => `{"token":"t${at}","logprob":-${at}.5,"bytes":[116]}`);
   const tokens = list(16_384, (at) => `{"token":"w${at}","logprob":-0.5,"bytes":[119],"top_logprobs":[${top}]}`);
