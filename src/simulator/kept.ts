@@ -13,12 +13,18 @@ interface Kept {
   readonly input: readonly JsonObject[];
 }
 
+interface KeptItem {
+  readonly item: JsonObject;
+  /** How often the items of kept responses have this id. */
+  readonly uses: number;
+}
+
 /** The oldest are deleted first. */
 const KEPT_MAX = 1_000;
 
 export class KeptResponses {
   readonly #responses = new Map<string, Kept>();
-  readonly #items = new Map<string, JsonObject>();
+  readonly #items = new Map<string, KeptItem>();
 
   /** The request with everything that it refers to inserted, or the refusal. */
   filled(request: JsonObject): { readonly request: JsonObject } | { readonly problem: string; readonly param: string } {
@@ -33,7 +39,7 @@ export class KeptResponses {
     for (const item of own) {
       const isEmpty = item.type === "reasoning" && item.encrypted_content === undefined;
       const isReference = item.type === "item_reference" || isEmpty;
-      const named = isReference && typeof item.id === "string" ? this.#items.get(item.id) : item;
+      const named = isReference && typeof item.id === "string" ? this.#items.get(item.id)?.item : item;
       if (!named) return { problem: `Item with id '${item.id}' not found.`, param: "input" };
       input.push(named);
     }
@@ -47,9 +53,31 @@ export class KeptResponses {
     const input = list(request.input).map((item, index) =>
       typeof item.id === "string" ? item : { ...item, id: idFrom(id, "msg_", index) },
     );
-    this.#responses.set(id, { response, input });
-    for (const item of [...input, ...list(response.output)]) this.#items.set(String(item.id), item);
-    if (this.#responses.size > KEPT_MAX) this.#responses.delete(this.#responses.keys().next().value as string);
+    const replaced = this.#responses.get(id);
+    const kept = { response, input };
+    this.#responses.set(id, kept);
+    for (const item of itemsOf(kept)) {
+      const itemId = String(item.id);
+      this.#items.set(itemId, { item, uses: (this.#items.get(itemId)?.uses ?? 0) + 1 });
+    }
+    if (replaced) this.#release(replaced);
+    if (this.#responses.size > KEPT_MAX) this.#remove(this.#responses.keys().next().value as string);
+  }
+
+  #remove(id: string): void {
+    const kept = this.#responses.get(id);
+    this.#responses.delete(id);
+    if (kept) this.#release(kept);
+  }
+
+  /** Removes the items of a response, except those that other kept responses have too. */
+  #release(kept: Kept): void {
+    for (const { id } of itemsOf(kept)) {
+      const itemId = String(id);
+      const found = this.#items.get(itemId);
+      if (found && found.uses > 1) this.#items.set(itemId, { ...found, uses: found.uses - 1 });
+      else this.#items.delete(itemId);
+    }
   }
 
   /** Ids of the responses, oldest first. */
@@ -64,13 +92,17 @@ export class KeptResponses {
     if (!kept) return undefined;
     if (method === "POST" && action === "cancel") return "not_cancellable";
     if (method === "DELETE" && action === undefined) {
-      this.#responses.delete(id);
+      this.#remove(id);
       return { id, object: "response", deleted: true };
     }
     if (method !== "GET") return undefined;
     if (action === "input_items") return page(kept.input, query);
     return action === undefined ? kept.response : undefined;
   }
+}
+
+function itemsOf({ input, response }: Kept): readonly JsonObject[] {
+  return [...input, ...list(response.output)];
 }
 
 function page(items: readonly JsonObject[], query: URLSearchParams): object {
