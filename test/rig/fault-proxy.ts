@@ -168,7 +168,7 @@ class Link {
   #fromRedis(chunk: Buffer): void {
     for (const reply of this.#replies.push(chunk)) {
       const owed = this.#owed.shift();
-      if (!owed || owed.kind === "own") throw new Error("Redis replied to nothing");
+      if (!owed || owed.kind === "own") throw new Error("there was no reply of Redis");
       if (owed.kind !== "reply") this.#faults.count++;
       if (owed.kind === "lose") {
         this.end();

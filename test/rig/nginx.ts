@@ -47,7 +47,7 @@ function configured(options: NginxOptions, places: Record<"dir" | "certFile" | "
   const [plain, tls] = ports;
   let text = readFileSync(NGINX_FILE, "utf8");
   const put = (from: string, to: string) => {
-    if (!text.includes(from)) throw new Error(`deploy/nginx.conf has no \`${from}\` any more`);
+    if (!text.includes(from)) throw new Error(`deploy/nginx.conf no longer has \`${from}\``);
     text = text.replace(from, to);
   };
   const line = text.split("\n").find((each) => each.trim().startsWith(SERVER_LINE)) ?? "";

@@ -92,7 +92,7 @@ export async function startPrometheus(target: string, options: { scrapeMs: numbe
       for (;;) {
         const samples = await query(expr);
         if (enough(samples)) return samples;
-        if (performance.now() > deadline) throw new Error(`never so: ${expr}: ${JSON.stringify(samples)}`);
+        if (performance.now() > deadline) throw new Error(`not true in time: ${expr}: ${JSON.stringify(samples)}`);
         // Prometheus does not signal that it has scraped.
         await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }

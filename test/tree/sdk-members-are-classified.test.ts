@@ -23,7 +23,7 @@ function declaration(source: string, path: string): string {
   if (inner !== undefined) return declaration(source.slice(source.search(`declare namespace ${space} `)), inner);
   const name = path;
   const head = new RegExp(`^( *)(?:export )?(?:declare )?interface ${name}\\b`, "m").exec(source);
-  assert.ok(head, `${name} is not declared any more`);
+  assert.ok(head, `${name} is no longer declared`);
   return source.slice(head.index, source.indexOf(`\n${head[1]}}`, head.index));
 }
 
@@ -47,7 +47,7 @@ function unionMembers(source: string, union: string): string[] {
 
 function unionNames(source: string, union: string): string[] {
   const text = new RegExp(`export type ${union} = ([^;]+);`).exec(source)?.[1];
-  assert.ok(text, `${union} is not declared any more`);
+  assert.ok(text, `${union} is no longer declared`);
   return text.split("|").map((name) => name.trim());
 }
 
@@ -104,7 +104,7 @@ for (const [protocol, path, members] of OBJECTS) {
       shape = inner;
     }
     const unlisted = names.filter((name) => !shape.standings.has(name));
-    assert.deepEqual(unlisted, [], "look up what they buy and list them");
+    assert.deepEqual(unlisted, [], "look up what these buy and add them to the list");
   });
 }
 
@@ -115,7 +115,7 @@ test("the SDK's types are read completely", () => {
     membersOf(RESPONSES, "ResponseCreateParamsBase"),
   ].map((members) => members.length);
   assert.deepEqual(counts, [37, 25, 33]);
-  assert.ok(!membersOf(BETA, "MessageCreateParamsBase").includes("betas"), "headers are no members");
+  assert.ok(!membersOf(BETA, "MessageCreateParamsBase").includes("betas"), "headers are not members");
 });
 
 /** Types whose number of tokens depends, or may depend, on a size. */

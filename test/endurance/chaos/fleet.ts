@@ -76,7 +76,7 @@ export class Fleet {
 
   #place(number: number): Place {
     const place = this.#places[number];
-    if (!place) throw new Error(`there is no gateway ${number}`);
+    if (!place) throw new Error(`gateway ${number} does not exist`);
     return place;
   }
 }

@@ -41,7 +41,7 @@ function formsOf(text: string): readonly Form[] {
   if (text === "all") return ALL_FORMS;
   const form = ALL_FORMS.find((known) => known === text);
   if (form) return [form];
-  throw new TypeError(`--store: ${text} is none of ${ALL_FORMS.join(", ")}, all`);
+  throw new TypeError(`--store: ${text} is not one of ${ALL_FORMS.join(", ")}, all`);
 }
 
 const aborted = new AbortController();

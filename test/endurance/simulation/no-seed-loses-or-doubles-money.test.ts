@@ -19,5 +19,5 @@ test("no seed loses or doubles money, or leaves an account below zero or out of 
   const tally = await runSeeds({ threads: THREADS, withinMs: WITHIN_MS, seeds });
   t.diagnostic(JSON.stringify(tally.summary(performance.now() - startMs)));
   assert.deepEqual(tally.failed.map(explain), []);
-  assert.equal(tally.seeds, seeds.length, "there was time for all of them");
+  assert.equal(tally.seeds, seeds.length, "all scenes ran in time");
 });

@@ -17,7 +17,7 @@ const { values } = parseArgs({
 /** @throws RangeError on anything except a whole number. */
 function whole(value: string | undefined, otherwise: number): number {
   const number = value === undefined ? otherwise : Number(value);
-  if (!Number.isSafeInteger(number) || number < 0) throw new RangeError(`${value} is no whole number`);
+  if (!Number.isSafeInteger(number) || number < 0) throw new RangeError(`${value} is not a whole number`);
   return number;
 }
 

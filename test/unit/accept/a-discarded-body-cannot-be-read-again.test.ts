@@ -11,7 +11,7 @@ test("reading a discarded body throws, and only in the request that does it", as
   const read: unknown[] = [];
   const { target, crashes } = await startEcho(t, {}, async (accepted, reply) => {
     const body = await accepted.readBody();
-    assert.equal(await accepted.readBody(), body, "until then every call gives the same");
+    assert.equal(await accepted.readBody(), body, "every call returns the same until then");
     if (accepted.query !== "") {
       accepted.forgetBody();
       read.push(await accepted.readBody());

@@ -132,7 +132,7 @@ test("an aborted body releases what it reserved, also while its key is looked up
   chunked.body.forget();
   looked.resolve(undefined);
   await setImmediate();
-  assert.deepEqual(chunked.events, ["asked for", "gate"], "nothing is held for a request that is over");
+  assert.deepEqual(chunked.events, ["asked for", "gate"], "nothing is held for a request that has ended");
 });
 
 test("a body with an unknown key and a small body reserve nothing", async () => {

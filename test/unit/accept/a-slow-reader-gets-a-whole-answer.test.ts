@@ -44,7 +44,7 @@ test("an answer that is read slowly but steadily arrives complete", async (t) =>
   });
   client.resume();
   await whole.promise;
-  assert.ok(steps * 0.4 > 2, "longer than one who takes nothing has");
+  assert.ok(steps * 0.4 > 2, "longer than the limit for a client that reads nothing");
 });
 
 test("an answer of which nothing is read is cut", async (t) => {
@@ -70,7 +70,7 @@ test("an answer of which only the beginning is read is cut", async (t) => {
   client.resume();
   await begun.promise;
   for (let turns = 0; !reply.gone; turns++) {
-    assert.ok(turns < 10_000, "nobody watches it any more");
+    assert.ok(turns < 10_000, "the stalled connection is closed");
     t.mock.timers.tick(WRITE_STALL_MS);
     await new Promise((resolve) => setImmediate(resolve));
   }

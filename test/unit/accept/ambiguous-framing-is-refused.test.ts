@@ -95,7 +95,7 @@ for (const [name, bytes, statuses] of REFUSED) {
   test(`${name} is refused and closes the connection`, async (t) => {
     const echo = await startEcho(t);
     const [response, ...more] = await untilClosed(echo.target, bytes);
-    assert.ok(response, "an answer");
+    assert.ok(response, "the request is answered");
     assert.ok(statuses.includes(response.status), `${response.status} ${response.body}`);
     assert.match(response.headers["x-request-id"] ?? "", /^req_[0-9A-Za-z]{24}$/);
     assert.equal(response.headers.connection, "close");

@@ -47,7 +47,7 @@ for (const [name, leave] of Object.entries(WAYS)) {
     await client.until((text) => text.includes("data: 1"));
     leave(client);
     await gone;
-    assert.equal(reply.write(Buffer.from("data: 2\n\n")), true, "nothing to wait for");
+    assert.equal(reply.write(Buffer.from("data: 2\n\n")), true, "write does not ask to wait");
     assert.equal(reply.writtenBytes, 9);
     client.close();
     assert.deepEqual(echo.crashes, []);

@@ -238,8 +238,8 @@ test("media is counted by the piece, and its base64 is not text", () => {
       { role: "user", content: [{ type: "document", source: { type: "text", data } }] },
     ],
   });
-  assert.deepEqual(kinds(messages), [2, 1], "a document that is text is no file");
-  assert.ok(messages.textBytes > 10_000 && messages.textBytes < 11_000, "a document that is text counts as text");
+  assert.deepEqual(kinds(messages), [2, 1], "a text document is not a file");
+  assert.ok(messages.textBytes > 10_000 && messages.textBytes < 11_000, "a text document counts as text");
   const responses = envelope("responses", {
     input: [
       {
@@ -260,7 +260,7 @@ test("a prediction is reported separately, because its rejected tokens are bille
   const prediction = { type: "content", content: [{ type: "text", text: "é".repeat(1_000) }] };
   const { predictedBytes = 0, textBytes } = envelope("chat", { prediction });
   assert.ok(predictedBytes > 2_000 && predictedBytes < 2_100, `${predictedBytes}`);
-  assert.ok(textBytes > predictedBytes, "it is read, too");
+  assert.ok(textBytes > predictedBytes, "the prediction counts as input too");
   assert.equal(envelope("chat", { prediction: null }).predictedBytes, 0);
 });
 

@@ -15,7 +15,7 @@ test("row 30: after 20 failures in a minute an address has to wait until the min
   for (let i = 0; i < 20; i += 1) assert.equal(failed.failed("1.1.1.1"), undefined);
   clock.nowMs = 20_000;
   assert.equal(failed.failed("1.1.1.1"), 40);
-  assert.equal(failed.failed("2.2.2.2"), undefined, "another address");
+  assert.equal(failed.failed("2.2.2.2"), undefined, "another address is not blocked");
   clock.nowMs = 60_000;
   assert.equal(failed.failed("1.1.1.1"), undefined);
 });
@@ -34,7 +34,7 @@ test("row 30: asking for the wait counts as no failure, and there is no wait aft
   assert.equal(failed.waitS("1.1.1.1"), 1);
   clock.nowMs = 60_000;
   assert.equal(failed.waitS("1.1.1.1"), undefined);
-  assert.equal(failed.size, 1, "who only asked is not remembered");
+  assert.equal(failed.size, 1, "an address without a failure is not stored");
 });
 
 test("row 30: without a trustworthy address there is no limit", () => {

@@ -326,7 +326,7 @@ test("a file that cannot be unpacked to its end uses up the budget: a thousand s
     const budget = readingBudget();
     for (let time = 0; time < 4; time++) pdfSize(bad, budget);
     assert.equal(budget.bytes, 0);
-    assert.equal(pdfSize(plain, budget), undefined, "nothing more is unpacked");
+    assert.equal(pdfSize(plain, budget), undefined, "nothing more is decompressed");
   }
   const packed = zip([{ text: "x".repeat(9 * 1024 * 1024) }]);
   const good = zip([{ text: "abc" }]);
@@ -404,10 +404,10 @@ test("audio is held by its seconds: from header and samples, otherwise at the lo
   assert.equal(tokensOf(audio(falseFrame)), 320);
   const packed = wav(16_000, 2, 320_000);
   packed.writeUInt16LE(0x11, 20);
-  assert.equal(tokensOf(audio(packed)), undefined, "samples that are packed may be of any length");
+  assert.equal(tokensOf(audio(packed)), undefined, "compressed samples may have any duration");
   const falseRate = wav(16_000, 2, 320_000);
   falseRate.writeUInt32LE(16_000, 28);
-  assert.equal(tokensOf(audio(falseRate)), 640, "or twice as many, by its bytes a second");
+  assert.equal(tokensOf(audio(falseRate)), 640, "the bytes per second give twice the duration");
   // Some readers skip this chunk, others might read it as the format.
   const skipped = wav(192_000, 1, 320_000);
   skipped.write("JUNK", 12, "latin1");
@@ -468,7 +468,7 @@ function zip(entries: readonly Entry[], first: Buffer = Buffer.alloc(0)): Buffer
 test("a ZIP file is held by its contents, whatever its headers say", () => {
   const words = "lorem ipsum ".repeat(25_000);
   assert.equal(tokensOf(file(zip([{ text: words }]))), 100_000);
-  assert.ok(zip([{ text: words }]).length < 2_000, "though it is small");
+  assert.ok(zip([{ text: words }]).length < 2_000, "the archive is small");
   assert.equal(
     tokensOf(
       file(

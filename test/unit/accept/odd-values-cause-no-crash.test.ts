@@ -57,7 +57,7 @@ test("the number of unknown names is limited in a conversation, too", () => {
   ];
   assert.ok(!isRefusal(read("chat", { messages: content(10_000) })));
   const repeated = Array.from({ length: 30_000 }, () => ({ role: "user", content: "hi", mine: 1 }));
-  assert.ok(!isRefusal(read("chat", { messages: repeated })), "a name that comes again is one name");
+  assert.ok(!isRefusal(read("chat", { messages: repeated })), "a repeated name counts once");
   const found = read("chat", { messages: content(10_001) });
   assert.equal(isRefusal(found) && found.cause, "body_too_large");
 });

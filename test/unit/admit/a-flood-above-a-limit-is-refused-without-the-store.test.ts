@@ -34,7 +34,7 @@ test("a refusal from memory gives the remaining wait and the limits' resets as o
   const known = seen.limited(KEY);
   assert.equal(known?.retryAfterMs, 29_900);
   assert.deepEqual(known?.limits.requests, { limit: 2, remaining: 0, resetMs: 59_900 });
-  assert.equal(known?.limits.tokens?.resetMs, 0, "never below nothing");
+  assert.equal(known?.limits.tokens?.resetMs, 0, "the level never falls below zero");
   assert.equal(seen.limited(hashKey("sk-other")), undefined);
 });
 
@@ -52,7 +52,7 @@ test("below a flood the store is asked each time", () => {
 test("a refusal with a large body counts as several, by the size of the body", () => {
   const { seen, pass, flood } = memory();
   flood(30_000, 4, 128 * 1024);
-  assert.ok(seen.limited(KEY), "four of five each");
+  assert.ok(seen.limited(KEY), "four requests count as twenty");
   pass(500);
   flood(30_000, 1, 600 * 1024);
   assert.equal(seen.limited(KEY), undefined);
@@ -60,9 +60,9 @@ test("a refusal with a large body counts as several, by the size of the body", (
   assert.ok(seen.limited(KEY));
   pass(500);
   flood(30_000, 1, 2_000_000);
-  assert.ok(seen.limited(KEY), "one alone");
+  assert.ok(seen.limited(KEY), "one request is enough");
   pass(250);
-  assert.equal(seen.limited(KEY), undefined, "for a quarter of a second");
+  assert.equal(seen.limited(KEY), undefined, "the limit lasts a quarter of a second");
 });
 
 test("during a flood the store is asked once every quarter of a second, and as soon as the wait is over", () => {
@@ -73,10 +73,10 @@ test("during a flood the store is asked once every quarter of a second, and as s
   pass(1);
   assert.equal(seen.limited(KEY), undefined);
   flood(30_000, 1);
-  for (let i = 0; i < 18; i++) assert.ok(seen.limited(KEY), "the flood has gone on");
+  for (let i = 0; i < 18; i++) assert.ok(seen.limited(KEY), "the flood continues");
   pass(250);
   flood(100, 1);
-  assert.equal(seen.limited(KEY), undefined, "nineteen were none");
+  assert.equal(seen.limited(KEY), undefined, "nineteen refusals are not a flood");
   flood(100, 19);
   pass(99);
   assert.equal(seen.limited(KEY)?.retryAfterMs, 1);

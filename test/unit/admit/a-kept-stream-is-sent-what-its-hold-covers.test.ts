@@ -57,7 +57,7 @@ async function admitted(
     unsettled: () => undefined,
     wallMs: Date.now,
     seenKeys: NO_SEEN_KEYS,
-    abandon: () => assert.fail("the admission was answered"),
+    abandon: () => assert.fail("the admission is not abandoned"),
     store: {
       admit: store.admit.bind(store),
       readKey: store.readKey.bind(store),
@@ -93,6 +93,6 @@ for (const [title, facts] of [
   ["of a whole reply", { stream: false }],
 ] as const) {
   test(`a request ${title} asks for no raise`, async (t) => {
-    await admitted(t, () => assert.fail("a raise was asked for"), facts);
+    await admitted(t, () => assert.fail("the hold is not raised"), facts);
   });
 }

@@ -63,7 +63,7 @@ async function asked(
       readKey: async () => undefined,
       extend: async () => ({ outcome: "gone" }),
       async admit(ask) {
-        assert.equal(isSettled, asks.length === 1, "the second time what was unsettled is settled");
+        assert.equal(isSettled, asks.length === 1, "the charge is settled before the second attempt");
         asks.push(ask);
         const now = asks.length === 1 ? answer : then;
         if (now instanceof StoreError) throw now;

@@ -54,7 +54,7 @@ test("each group's terms are the same as if no other group served the model", ()
     together,
     groups.flatMap((one) => offered(catalogOf(one))),
   );
-  assert.equal(new Set(together.map(({ holdFull }) => holdFull)).size, 4, "a and c cost the same, and no others");
+  assert.equal(new Set(together.map(({ holdFull }) => holdFull)).size, 4, "only a and c cost the same");
 });
 
 test("another catalog has its own groups, and only groups that serve the model are offered", () => {

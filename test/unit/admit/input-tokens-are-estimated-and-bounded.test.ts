@@ -34,7 +34,7 @@ function input(facts: Partial<Envelope>, addedBytes = 0): readonly [number, numb
 
 test("text is held at the operator's figure, or by its sample if that is dense, plus the text that rules add", () => {
   assert.deepEqual(input({ textBytes: 1_200 }), [400, 300]);
-  assert.deepEqual(input({ textBytes: 1_200, textTokens: 504 }), [400, 300], "as dense as code");
+  assert.deepEqual(input({ textBytes: 1_200, textTokens: 504 }), [400, 300], "its density is that of code");
   assert.deepEqual(input({ textBytes: 1_200, textTokens: 600 }), [600, 300]);
   assert.deepEqual(input({ textBytes: 1_200, textTokens: 600 }, 300), [700, 375]);
 });
@@ -51,7 +51,11 @@ test("content that the server reads in addition to the body fills the context in
   assert.deepEqual(input({ textBytes: 1_200, readsStored: true }), [CONTEXT, 300]);
   assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200, readsStored: true }, SEEING, 0, 0), CONTEXT);
   assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 0), 1_207);
-  assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 3), 4 * CONTEXT, "read again after each call");
+  assert.equal(
+    worstCaseInput({ ...FACTS, textBytes: 1_200 }, SEEING, 7, 3),
+    4 * CONTEXT,
+    "the input is read again after each call",
+  );
   assert.equal(worstCaseInput({ ...FACTS, textBytes: 1_200, compacts: true }, SEEING, 7, 3), 5 * CONTEXT);
 });
 
@@ -66,15 +70,11 @@ test("an input that is probably larger than the context is held at its full size
   assert.equal(held({ textBytes: 4 * CONTEXT + 4_000 }), CONTEXT + 1_000);
   assert.equal(held({ textBytes: 40 * CONTEXT, compacts: true }), 20 * CONTEXT);
   assert.equal(held({ textBytes: 300 }), 100);
-  assert.deepEqual(
-    input({ textBytes: 40 * CONTEXT }),
-    [CONTEXT, CONTEXT],
-    "what is charged without a count stays within it",
-  );
+  assert.deepEqual(input({ textBytes: 40 * CONTEXT }), [CONTEXT, CONTEXT], "an estimated charge stays within the hold");
   assert.equal(
     held({ textBytes: 40 * CONTEXT, textTokens: 3 * CONTEXT }),
     3 * CONTEXT,
-    "blanks and escapes are no tokens",
+    "blanks and escapes are not tokens",
   );
   assert.equal(held({ textBytes: 40 * CONTEXT, textTokens: 0.5 * CONTEXT }), CONTEXT);
   assert.equal(
@@ -100,9 +100,13 @@ test("a prediction is held as input and as output, because its rejected tokens a
   assert.equal(beside.terms.predictedTokens, tokens);
   assert.equal(beside.holdFull, quoteOf({ limit: { field: "max_tokens", value: 100 + tokens } }).holdFull);
   assert.equal(beside.holdMin - without.holdMin, beside.holdFull - without.holdFull);
-  assert.equal(affordableLimit(beside.terms, beside, beside.holdFull), 100, "and is not what the client may write");
+  assert.equal(
+    affordableLimit(beside.terms, beside, beside.holdFull),
+    100,
+    "predicted tokens do not raise the limit of the client",
+  );
   const dense = quoteOf({ predictedBytes: 3_000, textTokens: 2_400 });
-  assert.equal(dense.terms.predictedTokens, 2_400, "as dense as the rest of the body");
+  assert.equal(dense.terms.predictedTokens, 2_400, "its density is that of the rest of the body");
   assert.equal(quoteOf({ predictedBytes: 90_000_000 }).terms.predictedTokens, MODEL.maxOutputTokens);
 });
 

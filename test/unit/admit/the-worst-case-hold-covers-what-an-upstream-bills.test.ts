@@ -135,7 +135,7 @@ test("hosted tools and extras are held in addition to the tokens, and their part
   assert.equal(
     measured({ options: ["zoom"] }).paying.worstCase.holdMin,
     held(3_000, 16) + 11n,
-    "what is no tool calls nothing",
+    "an option that is not a tool adds no calls",
   );
   assert.equal(double.holdFull, 2n * (held(1_000, 100) + beside));
   assert.equal(affordableLimit(terms, paying, paying.holdFull), 100);

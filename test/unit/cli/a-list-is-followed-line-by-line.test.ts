@@ -111,7 +111,11 @@ for (const [format, seqs] of Object.entries(FORMS)) {
     await pay(300);
     await followed.look();
     await followed.look();
-    assert.match(followed.err, /^No gateway answers at .*Retrying until it answers\.\n$/, "it is said once");
+    assert.match(
+      followed.err,
+      /^No gateway answers at .*Retrying until it answers\.\n$/,
+      "the message is printed once",
+    );
     followed.url = second.url;
     await followed.look();
     assert.match(followed.err, /The gateway answers again\.\n$/);
@@ -204,7 +208,7 @@ test("--follow retries while the store is unreachable or waits for its operator,
   followed.url = other.url;
   await followed.look();
   const ended = await Promise.race([followed.done, followed.paused()]);
-  assert.equal(ended?.status, 1, "another token is needed, and no waiting brings it");
+  assert.equal(ended?.status, 1, "another token is needed, so waiting does not help");
   assert.match(followed.err, /Refused: /);
 });
 
@@ -235,7 +239,7 @@ test("the audit: a restart resets its line numbers, and no line is printed twice
     .split("\n")
     .map((line) => JSON.parse(line).target);
   assert.deepEqual(targets, ["a1", "a2", "a3", "b1", "b2", "b3", "b4", "b5", "c0", "c1", "c2", "c3"]);
-  assert.equal(followed.err.match(/Another run/g)?.length, 1, "it is said once of each");
+  assert.equal(followed.err.match(/Another run/g)?.length, 1, "the message is printed once for each run");
   assert.match(followed.err, /^Another run of the gateway answers: .*\.\n/m);
   const table = new Followed(first.url, ["audit", "--follow", "--last", "1"]);
   await table.paused();

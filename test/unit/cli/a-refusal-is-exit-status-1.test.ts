@@ -66,7 +66,7 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
     assert.match(ran.err, reason);
     const asJson = await tollgate(...argv, "--json");
     assert.equal(asJson.status, 1);
-    assert.equal(asJson.out, "", "nothing that a program would take for an answer");
+    assert.equal(asJson.out, "", "nothing is printed that a program could take for an answer");
   }
 });
 

@@ -30,7 +30,7 @@ test("commands read, write and follow over the socket, by option and by environm
   assert.equal((await run(["topup", "--account", "alice", "--usd", "1", "--id", "first"], { env: inEnv })).status, 0);
   assert.equal((await store.findAccount("alice"))?.balance, 1_000_000_000n);
   const lines = await run(["ledger", "show", "--account", "alice", "--limit", "1", "--json"], { env: inEnv });
-  assert.equal(JSON.parse(lines.out).items.length, 1, "a query is sent, too");
+  assert.equal(JSON.parse(lines.out).items.length, 1, "the query is sent too");
   assert.deepEqual(await run(["health"], { env: inEnv }), { status: 0, out: "alive\n", err: "" });
   let stop = () => {};
   const followed = await run(["ledger", "show", "--account", "alice", "--follow"], {

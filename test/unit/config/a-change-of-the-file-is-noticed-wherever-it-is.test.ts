@@ -102,11 +102,11 @@ test("a file that keeps changing is read as it is after a second", async (t) => 
   let looks = 0;
   while (scene.settings.length === 0) {
     looks++;
-    assert.ok(looks < LOOKS_MAX, "hot reload starves");
+    assert.ok(looks < LOOKS_MAX, "continuous changes do not delay the reload for ever");
     writeFileSync(scene.file, `${better}# ${looks}\n`);
     await scene.look();
   }
-  assert.ok(looks > CHANGE_LOOKS, "it was given time to rest");
+  assert.ok(looks > CHANGE_LOOKS, "the watch waits for the file to settle");
   await scene.look(CHANGE_LOOKS);
   assert.equal(scene.problems.length, 0);
 });
@@ -156,10 +156,14 @@ test("the file of a secret counts as part of the configuration", async (t) => {
   renameSync(`${key}.new`, key);
   await scene.look(CHANGE_LOOKS);
   assert.deepEqual(keys(), ["second-key"]);
-  assert.equal(scene.copies.at(-1)?.files.get(key), "second-key\n", "the copy has what the settings were made of");
+  assert.equal(
+    scene.copies.at(-1)?.files.get(key),
+    "second-key\n",
+    "the copy has the value that the settings were made from",
+  );
   rmSync(key);
   await scene.look(LOOKS_MAX);
-  assert.deepEqual([keys().length, scene.problems.length], [1, 1], "a secret that is gone is told once");
+  assert.deepEqual([keys().length, scene.problems.length], [1, 1], "a missing secret is reported once");
   writeFileSync(key, "third-key\n");
   await scene.look(CHANGE_LOOKS);
   assert.deepEqual(keys(), ["second-key", "third-key"]);

@@ -33,7 +33,7 @@ test("an open quote is named where it opens, and a surplus bracket where it is",
   assert.equal(faultOf("a:\n  b: 'x\nc: 1\n"), "2:6 the quote that opens here");
   const loaded = loadConfig({ text: 'admin_token: "hunter2\nplans: {}\n', env: {} });
   assert.match(JSON.stringify(loaded), /the quote that opens here is not closed.* by line 3/);
-  assert.doesNotMatch(JSON.stringify(loaded), /hunter2/, "no secret is shown");
+  assert.doesNotMatch(JSON.stringify(loaded), /hunter2/, "no secret is printed");
   assert.match(faultOf("a: [x]]\n"), /^1:7 not valid YAML: unexpected text/);
   assert.match(faultOf("a: b: 1\n"), /^1:\d not valid YAML/);
 });

@@ -33,6 +33,6 @@ for (const file of files) {
     );
     assert.ok(fits, `expected ${line}:${key}: ${message}\ngot\n${problems.map(formatProblem).join("\n")}`);
     assert.equal(problems.length, 1, problems.map(formatProblem).join("\n"));
-    assert.ok(!problems.some((problem) => formatProblem(problem).includes("hunter2")), "no secret is shown");
+    assert.ok(!problems.some((problem) => formatProblem(problem).includes("hunter2")), "no secret is printed");
   });
 }

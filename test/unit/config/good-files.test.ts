@@ -173,7 +173,11 @@ test("a cost may be zero and needs no steps", () => {
       .replace("[{upstream: east}", `[{upstream: east, cost: ${cost}}`),
   );
   const big = catalog.models.get("big-1");
-  assert.equal(big?.price.tiers.get("flex")?.aboveTokens?.[0]?.prices.cachedInput, 3_000_000_000n, "as its tier says");
+  assert.equal(
+    big?.price.tiers.get("flex")?.aboveTokens?.[0]?.prices.cachedInput,
+    3_000_000_000n,
+    "the price is that of its tier",
+  );
   assert.deepEqual(
     [...(big?.routes[0]?.cost.tools ?? [])],
     [
@@ -206,12 +210,16 @@ test("text that rules of a model or an upstream add counts as input of the model
     return settingsOf(text).catalog.models.get("big-1")?.addedInputBytes ?? 0;
   };
   const frame = added("", rules(1), "") - 1;
-  assert.ok(frame >= 2, "its quotes at the least");
+  assert.ok(frame >= 2, "the frame has at least two quotes");
   assert.equal(added("", "", ""), 0);
   assert.equal(added("", "", rules(500)), 500 + frame);
   assert.equal(added("", rules(300), rules(500)), 500 + frame);
   assert.equal(added(rules(200), rules(300), rules(500)), 700 + 2 * frame);
-  assert.equal(added(rules(900, ", protocol: chat"), rules(300), rules(500)), 1_200 + 2 * frame, "east speaks chat");
+  assert.equal(
+    added(rules(900, ", protocol: chat"), rules(300), rules(500)),
+    1_200 + 2 * frame,
+    "the chat rule applies to east",
+  );
 });
 
 test("an IPv6 address is not covered by all of IPv4, and port 0 is a different port each time", () => {

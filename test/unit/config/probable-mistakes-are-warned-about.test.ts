@@ -109,10 +109,10 @@ test("a route that costs more than its requests earn is warned about", () => {
   assert.deepEqual(priced(price, dear, groups("1.2")), [
     "models.m.routes[1].cost is above the model's price times 1.2, the multiplier of its most expensive group: input 1.50 above 1.00; such requests cost more than they earn",
   ]);
-  assert.deepEqual(priced(price, dear, groups("1.5")), [], "one group may be a friend's");
+  assert.deepEqual(priced(price, dear, groups("1.5")), [], "one group may be cheaper on purpose");
   assert.deepEqual(priced(price, price), []);
-  assert.deepEqual(priced('input: "0", output: "0"', dear), [], "given away");
-  assert.deepEqual(priced(price, dear, "g: {kind: time_card, models: [m]}"), [], "paid for by cards alone");
+  assert.deepEqual(priced('input: "0", output: "0"', dear), [], "a free model is not warned about");
+  assert.deepEqual(priced(price, dear, "g: {kind: time_card, models: [m]}"), [], "cards pay for the model");
   assert.equal(priced(price, dear, "g: {kind: time_card, models: [m], fallback: money}").length, 1);
 });
 
@@ -154,7 +154,7 @@ test("a console address at which browsers do not keep the sign-in cookie is warn
   for (const good of ["https://gate.example", "http://localhost:8787", "http://127.0.0.2:8787", "http://[::1]:8787"]) {
     assert.deepEqual(at(good), [], good);
   }
-  assert.deepEqual(at("http://gate.example", ", enabled: false"), [], "there are no pages");
+  assert.deepEqual(at("http://gate.example", ", enabled: false"), [], "the pages are disabled");
   const oidc =
     "{issuer: https://login.example, client_id: gate, client_secret: secret, claim: groups, allowed: [gateway]}";
   const operator = `, operator: {public_url: "http://admin.example", oidc: ${oidc}}`;

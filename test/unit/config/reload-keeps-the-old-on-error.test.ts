@@ -14,7 +14,7 @@ test("a changed file results in new settings, and a bad one only in problems", a
   const { file, settings, problems, look } = await watched(t);
   writeFileSync(`${file}.new`, better);
   await look(2);
-  assert.equal(settings.length + problems.length, 0, "a neighbour is no change");
+  assert.equal(settings.length + problems.length, 0, "another file in the folder is not a change");
   renameSync(`${file}.new`, file);
   await look(2);
   assert.deepEqual(
@@ -24,7 +24,7 @@ test("a changed file results in new settings, and a bad one only in problems", a
   writeFileSync(file, bad);
   await look(4);
   assert.equal(settings.length, 1);
-  assert.equal(problems.length, 1, "told once");
+  assert.equal(problems.length, 1, "the problem is reported once");
   assert.equal(problems[0]?.[0]?.key, "hartbeat");
 });
 
@@ -43,13 +43,13 @@ test("reload reads immediately, even an unchanged file, and a missing file is a 
   watch.reload();
   assert.match(problems[0]?.[0]?.message ?? "", /ENOENT/);
   await look(3);
-  assert.equal(problems.length, 1, "that it is still missing is no news");
+  assert.equal(problems.length, 1, "a file that is still missing is not reported again");
   writeFileSync(file, better);
   await look(2);
   assert.equal(settings.at(-1)?.heartbeatMs, 7_000);
   watch.close();
   watch.reload();
-  assert.deepEqual([settings.length, problems.length], [2, 1], "nothing after close");
+  assert.deepEqual([settings.length, problems.length], [2, 1], "nothing is reported after close");
 });
 
 test("an exception while loading or in the consumer of the settings is reported as a problem, and the watch continues", async (t) => {
@@ -161,7 +161,7 @@ heartbeat: ${n}s
   ]);
   const kept = keepUntilRestart(started, next);
   assert.deepEqual(diffSettings(started, kept), { restart: [] });
-  assert.equal(kept.heartbeatMs, 2_000, "all else is new");
+  assert.equal(kept.heartbeatMs, 2_000, "all other settings are new");
   const otherKeys = { ...next, sealingKeys: [] };
   assert.ok(diffSettings(started, otherKeys).restart.includes("sealing_keys"));
   assert.deepEqual(keepUntilRestart(started, otherKeys).sealingKeys, started.sealingKeys);

@@ -61,7 +61,7 @@ test("sixteen requests may wait, and a connection with one more is closed", asyn
   for (let i = 0; i < 17; i++) assert.equal((await patient.next())?.status, 200);
   const greedy = client().send(METRICS + HEALTH.repeat(17));
   await greedy.closed;
-  assert.ok(!greedy.text.includes("alive"), "at once, and not when nothing more has come");
+  assert.ok(!greedy.text.includes("alive"), "the connection is closed at once, without waiting for more bytes");
 });
 
 test("a request after an answer that closes its connection is not executed", async (t) => {

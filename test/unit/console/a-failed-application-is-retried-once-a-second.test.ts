@@ -36,5 +36,5 @@ test("an application that cannot be loaded is tried once a second, however many 
   for (const task of again.splice(0)) task();
   await ask();
   assert.deepEqual(said().slice(1), [["console_defect", "second"]]);
-  assert.deepEqual(refused, [], "nobody was refused for want of a token");
+  assert.deepEqual(refused, [], "no request is refused for a missing token");
 });

@@ -47,7 +47,11 @@ test("pages go from the newest line to the first, each line once", async (t) => 
   );
   assert.deepEqual(await lines("order=newest&limit=2&before=2"), [[1], null]);
   assert.deepEqual(await lines("order=newest&before=1"), [[], null]);
-  assert.deepEqual(await lines("order=newest&before=9999&limit=1"), [[250], 250], "as many as there are");
+  assert.deepEqual(
+    await lines("order=newest&before=9999&limit=1"),
+    [[250], 250],
+    "the limit counts from the newest line",
+  );
   assert.deepEqual(await lines("order=oldest&limit=2"), [[1, 2], 2]);
   assert.equal((await store.getAccount(tag))?.lines, 250);
   await store.createAccount({ tag: tagOf("Nothing"), name: "bob", plan: "free" });
@@ -72,7 +76,7 @@ test("if the beginning is archived, the last line is the opening line", async (t
   assert.equal(await archiveThrough(store, tag, 15), "archived");
   assert.deepEqual(await lines("order=newest&limit=4"), [[20, 19, 18, 17], 17]);
   assert.deepEqual(await lines("order=newest&before=18"), [[17, 16, 15], null]);
-  assert.deepEqual(await lines("order=newest&before=10"), [[], null], "what is archived is elsewhere");
+  assert.deepEqual(await lines("order=newest&before=10"), [[], null], "archived lines are not listed");
 });
 
 test("parameters of the other order are refused by name", async (t) => {

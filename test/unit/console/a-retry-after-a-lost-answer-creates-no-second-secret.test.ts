@@ -30,7 +30,7 @@ test("a key whose answer was lost is named by the next attempt, so that it can b
   assert.ok(again.json.error.message.includes(made.json.id));
   assert.ok(!again.text.includes(made.json.key));
   assert.equal((await ask("POST", `/admin/v1/keys/${made.json.id}/revoke`)).status, 200);
-  assert.equal((await ask("POST", "/admin/v1/accounts/alice/keys", wanted)).status, 409, "revoked is final");
+  assert.equal((await ask("POST", "/admin/v1/accounts/alice/keys", wanted)).status, 409, "a revoked key stays revoked");
   // The id is scoped to the account.
   assert.equal((await ask("POST", "/admin/v1/accounts/bob/keys", wanted)).status, 201);
   assert.equal((await ask("GET", "/admin/v1/accounts/alice/keys")).json.items.length, 1);

@@ -27,7 +27,7 @@ test("the first account is told, and the second follows once the store is back",
   assert.deepEqual([first.status, first.ids?.length], [200, 1]);
   assert.notEqual(first.json.next, null);
   const still = await page(`?cursor=${first.json.next}`);
-  assert.equal(still.status, 503, "with nothing to tell, the store's absence is told");
+  assert.equal(still.status, 503, "the outage is reported if there are no results");
   isAway = false;
   const rest = await page(`?cursor=${first.json.next}`);
   assert.deepEqual([rest.status, rest.ids, rest.json.next], [200, [`acct_${second}`], null]);

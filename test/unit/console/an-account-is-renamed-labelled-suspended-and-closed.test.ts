@@ -48,7 +48,7 @@ test("labels are set and removed, accounts are found by them, and no log contain
   };
   assert.deepEqual(await found("label=team%3Dred"), ["bob"]);
   assert.deepEqual(await found("label=team"), ["alice", "bob"]);
-  assert.deepEqual(await found("label=constructor"), ["bob"], "what every object has is no label");
+  assert.deepEqual(await found("label=constructor"), ["bob"], "inherited properties are not labels");
   assert.deepEqual(await found("search=BLU"), ["alice"]);
   assert.deepEqual(await found("search=BLU&label=team%3Dred"), []);
   assert.deepEqual(await found("search=o&status=normal"), ["bob", "carol"]);
@@ -79,7 +79,11 @@ test("a suspended account can be resumed; a closed one accepts nothing, pays out
   const key = (await ask("POST", `${ALICE}/keys`, { group: "big" })).json;
   assert.equal((await ask("POST", `${ALICE}/suspend`)).json.status, "suspended");
   assert.equal((await ask("GET", ALICE)).json.status, "suspended");
-  assert.equal((await ask("GET", `${ALICE}/keys`)).json.items[0].status, "normal", "the key itself is as it was");
+  assert.equal(
+    (await ask("GET", `${ALICE}/keys`)).json.items[0].status,
+    "normal",
+    "the status of the key is unchanged",
+  );
   assert.equal((await ask("POST", `${ALICE}/resume`)).json.status, "normal");
   assert.equal((await ask("POST", `${ALICE}/close`)).json.status, "closed");
   assert.deepEqual((await ask("POST", `${ALICE}/close`)).json.status, "closed");
@@ -106,7 +110,7 @@ test("a suspended account can be resumed; a closed one accepts nothing, pays out
   assert.equal((await ask("GET", `${ALICE}/ledger`)).json.items.length, 2);
   assert.equal((await ask("GET", "/admin/v1/accounts?status=closed")).json.items[0].name, "alice");
   const again = await ask("POST", "/admin/v1/accounts", { name: "alice" });
-  assert.deepEqual([again.status, again.json.status], [200, "closed"], "its name stays its own");
+  assert.deepEqual([again.status, again.json.status], [200, "closed"], "the name of a closed account is not reused");
   for (const path of ["suspend", "resume", "close"]) {
     assert.equal((await ask("POST", `/admin/v1/accounts/nobody/${path}`)).json.error.code, "unknown_account");
   }

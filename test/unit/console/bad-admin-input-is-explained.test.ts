@@ -78,7 +78,7 @@ test("bodies that are not JSON objects, too large or of another type are refused
     assert.equal(answer.status, status, `${type} ${body.slice(0, 40)}`);
     assert.deepEqual(Object.keys(answer.json), ["error"]);
     assert.deepEqual(Object.keys(answer.json.error), ["code", "message", "remedy"]);
-    assert.ok(!/node_modules|at .*\.(ts|js):/.test(answer.text), "no stack");
+    assert.ok(!/node_modules|at .*\.(ts|js):/.test(answer.text), "no stack trace is shown");
   }
 });
 

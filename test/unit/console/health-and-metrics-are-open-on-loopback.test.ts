@@ -54,7 +54,7 @@ test("metrics without a token are for programs on this machine that use a loopba
     }
     assert.equal(await statusOf("Host: 127.0.0.1", "Origin: https://evil.example"), refused);
     assert.equal(await statusOf("Host: 127.0.0.1", "Sec-Fetch-Site: cross-site"), refused);
-    assert.equal(await statusOf("Host: 127.0.0.1", "Sec-Fetch-Site: none"), 200, "typed into the address bar");
+    assert.equal(await statusOf("Host: 127.0.0.1", "Sec-Fetch-Site: none"), 200, "the user typed the address");
     if (adminToken) assert.equal(await statusOf("Host: evil.example", `Authorization: Bearer ${ADMIN_TOKEN}`), 200);
   }
 });

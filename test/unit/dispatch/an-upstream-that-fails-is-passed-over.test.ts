@@ -162,14 +162,14 @@ test("the cool-down doubles with each repetition up to a maximum, with random sp
   tell("ok", { probe: true });
   clock.advance(60_000);
   for (let at = 0; at < 3; at++) tell("local");
-  assert.equal(ejections.at(-1)?.restMs, 60_000, "so soon after it counts as a repetition");
+  assert.equal(ejections.at(-1)?.restMs, 60_000, "a failure so soon after the last ejection counts as a repetition");
   clock.advance(60_000);
   assert.equal(health.begin("m"), true);
   tell("ok", { probe: true });
   clock.advance(60_001);
   chance = 0;
   for (let at = 0; at < 3; at++) tell("local");
-  assert.equal(ejections.at(-1)?.restMs, 3_200, "a fifth less at one end of chance");
+  assert.equal(ejections.at(-1)?.restMs, 3_200, "the shortest jittered rest is a fifth less");
 });
 
 test("there is one probe at a time, and only requests sent after the ejection count", () => {
@@ -218,7 +218,7 @@ test("a retry-after is obeyed up to the maximum cool-down: that of a 429 for its
   tell("rate_limited", { retryAfterS: 7 });
   assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["ejected", "healthy", 7_000]);
   clock.advance(7_000);
-  assert.equal(health.standing("m"), "healthy", "without a probe: it was never ejected");
+  assert.equal(health.standing("m"), "healthy", "a probe is not needed, since it was never ejected");
   tell("remote", { retryAfterS: 3_600 });
   assert.deepEqual([health.standing("other"), health.restMs("other")], ["ejected", 60_000]);
   assert.equal(health.state().reason, "retry_after");
@@ -293,13 +293,13 @@ for (const status of [404, 405]) {
       [[`POST ${lost}/v1/chat/completions`, status]],
     );
     clock.advance(STRICT.windowMs);
-    assert.equal(dispatcher.report()[0]?.outcomes.not_found, 0, "only those of the window count");
+    assert.equal(dispatcher.report()[0]?.outcomes.not_found, 0, "only outcomes within the window count");
     clock.advance(30_000);
     await once();
     assert.equal(warnings.length, 2);
     dispatcher.replace(byName([upstream("lost", `${lost}/v2`, { health: STRICT })]));
     await once();
-    assert.equal(warnings[2]?.asked, `POST ${lost}/v2/chat/completions`, "what is configured anew is told at once");
+    assert.equal(warnings[2]?.asked, `POST ${lost}/v2/chat/completions`, "a new configuration is warned about at once");
   });
 }
 
@@ -332,7 +332,7 @@ test("an ejected upstream is passed over, a probe returns it, and its failures c
   clock.advance(4_000);
   assert.equal(await once(), "bad good", "the probe fails");
   clock.advance(4_000);
-  assert.equal(await once(), "good", "so it rests for twice as long");
+  assert.equal(await once(), "good", "the rest is doubled");
   clock.advance(4_000);
   broken = false;
   assert.deepEqual([await once(), await once()], ["bad", "bad"]);
@@ -380,7 +380,7 @@ test("the last route of a model is used even if it is ejected, and the one with 
   assert.deepEqual(
     again.attempts.map(({ upstream: name }) => name),
     ["west", "west"],
-    "asked all the same, and once more as any last route is",
+    "an upstream is used although all are ejected, and retried once",
   );
 });
 
@@ -441,7 +441,7 @@ test("the gauge of an upstream is 0 until a probe is answered, and returns to 1 
   assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "1"]);
   const probing = dispatcher.run(ask([route("bad")], { stream: false }));
   const probe = await bad.next();
-  assert.equal(await gauge(), "0", "others go elsewhere while it is probed");
+  assert.equal(await gauge(), "0", "other requests use another upstream during the probe");
   probe.answer();
   assertAnswered(await probing);
   assert.equal(await gauge(), "1");
@@ -548,7 +548,7 @@ for (const name of ["retry-after-ms", "x-ms-retry-after-ms"]) {
     const asking = () => dispatcher.run(ask(routes, ONE_JSON));
     assert.equal((await asking()).attempts.at(-1)?.upstream, "west");
     clock.advance(39);
-    assert.equal((await asking()).attempts[0]?.upstream, "west", "it still rests");
+    assert.equal((await asking()).attempts[0]?.upstream, "west", "the upstream is still resting");
     clock.advance(1);
     assert.equal((await asking()).attempts[0]?.upstream, "east");
     assert.equal(asked, 2);

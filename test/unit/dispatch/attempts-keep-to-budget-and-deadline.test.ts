@@ -80,7 +80,7 @@ test("the budget taken for a retry is returned however the retry ends, and at on
   for (let at = 0; at < 4; at++) {
     const refused = run("good");
     (await bad.next()).answer(400);
-    assert.equal((await refused).attempts.length, 1, "its own fault is tried nowhere else");
+    assert.equal((await refused).attempts.length, 1, "a request that is itself at fault is not retried");
     const failing = run("worse");
     (await bad.next()).answer(500);
     (await worse.next()).answer(500);

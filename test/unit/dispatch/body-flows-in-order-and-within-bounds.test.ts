@@ -171,7 +171,7 @@ test("C3: silence inside the body is upstream_timeout, but not while the reader 
   body?.resume();
   heard.length = 0;
   clock.advance(1);
-  assert.deepEqual(heard, [], "the silence begins when it is read again");
+  assert.deepEqual(heard, [], "the idle timer restarts when reading resumes");
   clock.advance(100);
   clock.advance(100);
   assert.deepEqual(heard, ["upstream_timeout"]);

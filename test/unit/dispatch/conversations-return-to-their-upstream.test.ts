@@ -61,7 +61,11 @@ test("every turn goes to the same upstream, independent of the random draw", asy
     }
   }
   for (const [conversation, places] of seen) assert.equal(places.size, 1, conversation);
-  assert.equal(new Set([...seen.values()].flatMap((places) => [...places])).size, 2, "they are spread all the same");
+  assert.equal(
+    new Set([...seen.values()].flatMap((places) => [...places])).size,
+    2,
+    "the conversations use both upstreams",
+  );
 });
 
 test("an upstream that the request itself indicates takes precedence over the remembered one", async (t) => {
@@ -94,12 +98,12 @@ test("a failure moves the conversation, which then stays at the upstream that an
   const [home, other] = first === "a" ? [a, b] : [b, a];
   home.status = 429;
   const moved = await turn();
-  assert.equal(moved.attempts.length, 2, "affinity does not keep it from failing over, not even on 429");
+  assert.equal(moved.attempts.length, 2, "affinity does not prevent failover, even on 429");
   assert.notEqual(moved.route.upstream, first);
   home.status = 200;
   clock.advance(HEALTH.coolDownMs);
   const after = await turn();
-  assert.equal(after.route.upstream, moved.route.upstream, "its cache is warm there now");
+  assert.equal(after.route.upstream, moved.route.upstream, "the prompt cache is now there");
   assert.equal(after.attempts.length, 1);
   other.status = 500;
   assert.deepEqual(
@@ -157,7 +161,7 @@ test("affinity applies within a priority, but across priorities if only one acco
     main.status = 200;
     assert.equal(await turn(), expected);
     spare.status = 503;
-    assert.equal(await turn(), "main", "never against failover");
+    assert.equal(await turn(), "main", "affinity does not prevent failover");
     spare.status = 200;
   }
 });
@@ -189,7 +193,7 @@ test("a slow upstream loses its conversations while another is fast", async (t) 
   for (let at = 0; at < 20; at++) await turn(`other-${at}`);
   const home = await turn("one");
   delaysMs[home] = 2_000;
-  assert.equal(await turn("one"), home, "a little slow is no reason");
+  assert.equal(await turn("one"), home, "a slightly slower upstream is kept");
   delaysMs[home] = 60_000;
   assert.equal(await turn("one"), home);
   assert.notEqual(await turn("one"), home);

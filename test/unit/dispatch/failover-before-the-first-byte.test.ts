@@ -87,7 +87,7 @@ test("C1: a refused connection fails over to the other upstream, and nothing was
   assert.deepEqual(
     warnings.map(({ kind, reason, asked }) => [kind, reason, asked]),
     [["unreachable", "ECONNREFUSED", `POST ${bad}/chat/completions`]],
-    "the operator is warned at once, though it is not passed over yet",
+    "the warning is logged at once, although the upstream is not ejected yet",
   );
   assert.equal(result.attempts[0]?.outcome, "upstream_unavailable");
   assert.equal(result.attempts[0]?.reason, "ECONNREFUSED");

@@ -98,7 +98,7 @@ test("an upstream that has sent everything frees its slot, however slowly the cl
   slow.body?.pause();
   slow.body?.consume({ data: (chunk) => taken.push(chunk), end: isOver.resolve, error: isOver.reject });
   while (dispatcher.inFlight().get("east") !== 0) await settled();
-  assert.ok(Buffer.concat(taken).length < text.length, "the client has not read on");
+  assert.ok(Buffer.concat(taken).length < text.length, "the client has not resumed reading");
   const other = await run();
   assertAnswered(other);
   assert.equal((await readRest(other)).text, text);

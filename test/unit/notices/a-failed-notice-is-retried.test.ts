@@ -42,7 +42,7 @@ test("each secret signs, and the official library accepts each signature and no 
   assert.throws(() => new Webhook(webhookSecret("other")).verify(message.body, { ...headers }));
   assert.throws(() => new Webhook(secrets[0] as string).verify(`${message.body} `, { ...headers }));
   assert.match(message.id, /^msg_[A-Za-z0-9_-]{27}$/);
-  assert.equal(messageOf({ ...notice, atMs: 5, dropped: 2 }).id, message.id, "the id is of what is told");
+  assert.equal(messageOf({ ...notice, atMs: 5, dropped: 2 }).id, message.id, "the id depends on the event only");
   assert.notEqual(messageOf({ ...notice, ref: "s" }).id, message.id);
   assert.notEqual(messageOf({ ...notice, outbox: tagOf("B") }).id, message.id);
 });
@@ -62,7 +62,7 @@ test("a low balance names its cause with its id: that of a request as the client
   assert.equal(
     said(requestId, {}).reference,
     printRequestId(requestId),
-    "of one that has waited since before it was said",
+    "a notice of an earlier version has its request id as reference",
   );
 });
 
@@ -164,7 +164,7 @@ test("once a receiver accepts a notice again, the other accounts are retried soo
   await store.addNotice(tagOf("Else"), { kind: "balance_low", ref: "e", data: {} });
   await until(clock, () => receiver.log.at(-1)?.account === "Else");
   await rest(clock);
-  assert.equal(receiver.log.length, 6, "not all at once");
+  assert.equal(receiver.log.length, 6, "the notices are not sent all at once");
   await clock.advance(30_000);
   await until(clock, () => receiver.log.length === 7);
   assert.deepEqual([receiver.log.at(-1)?.account, receiver.log.at(-1)?.status], ["Told", 200]);
@@ -311,7 +311,7 @@ test("410 stops all notices; a manual retry, or another receiver, delivers them"
   receiver.answer = () => ({ status: 200 });
   notices.apply(settingsOf(receiver, { balanceBelowNano: 1 }));
   await rest(clock);
-  assert.equal(receiver.log.at(-1)?.status, 410, "it is the same receiver");
+  assert.equal(receiver.log.at(-1)?.status, 410, "the receiver is unchanged");
   notices.apply(settingsOf(receiver, { url: new Secret(`${receiver.url}&now=again`) }));
   await until(clock, () => receiver.log.at(-1)?.status === 200);
   await rest(clock);

@@ -53,10 +53,10 @@ test("a body that grows reserves its new size, and one that may not grow keeps w
   for (const bytes of [10, 20, 20, 30]) assert.equal(growing.hold(bytes), undefined);
   assert.equal(other.hold(21)?.cause, "concurrency");
   assert.equal(other.hold(20), undefined);
-  assert.equal(growing.hold(31)?.cause, "concurrency", "for the sake of the other");
+  assert.equal(growing.hold(31)?.cause, "concurrency", "the limit leaves room for the other account");
   other.free();
   assert.equal(growing.hold(50), undefined);
-  assert.equal(growing.hold(51)?.cause, "overloaded", "by itself");
+  assert.equal(growing.hold(51)?.cause, "overloaded", "the total limit is reached");
 });
 
 test("released memory is free again, once, and may be reserved again", () => {

@@ -79,7 +79,7 @@ test("the memory limit of a container is the process's, unless the machine has l
   const isShort = () => overloadOn(t, () => ({ ...settingsWith({}), overload: settings as never })).isShortOfMemory();
   machine(t, {});
   const limit = t.mock.method(process, "constrainedMemory", () => 2 ** 20);
-  assert.equal(isShort(), true, "a container of 1 MiB");
+  assert.equal(isShort(), true, "the container has 1 MiB");
   // What the kernel reports without a limit, and if it does not know.
   for (const none of [2 ** 63, 0]) {
     limit.mock.mockImplementation(() => none);
@@ -92,7 +92,7 @@ test("too many requests are refused one by one, without refusing connections", (
   const { connectionGuard, enter, at, key } = overloadOn(t, () => settings);
   assert.equal(connectionGuard.closesConnections(), false);
   assert.equal(typeof enter(key), "function");
-  assert.equal(connectionGuard.closesConnections(), true, "its answers send their clients elsewhere");
+  assert.equal(connectionGuard.closesConnections(), true, "answers close their connections");
   assert.equal(connectionGuard.refusesConnections(), false);
   assert.ok(isRefusal(at("headers", key)));
 });
@@ -175,7 +175,7 @@ test("an account that uses a new key for each request is limited like one with a
   const refused = overload.enter(keyOf(busy));
   assert.ok(isRefusal(refused));
   assert.equal(refused.cause, "concurrency");
-  assert.ok(!isRefusal(overload.enter(keyOf(calm))), "the others have the rest");
+  assert.ok(!isRefusal(overload.enter(keyOf(calm))), "other accounts have the rest");
 });
 
 test("requests in flight are limited by the descriptors, however many the upstreams accept", (t) => {

@@ -75,11 +75,7 @@ test("a defect when the client disconnects ends the stream and stops its upstrea
   const { calls, settled, ended, isStopped } = begun({ leaving: defect });
   calls.gone();
   assert.equal(await ended, "a defect");
-  assert.deepEqual(
-    [settled, isStopped()],
-    [["internal"], true],
-    "nobody would read what its upstream goes on to write",
-  );
+  assert.deepEqual([settled, isStopped()], [["internal"], true], "the upstream is cancelled");
 });
 
 test("a defect when a drain cuts the stream ends it, and is not thrown at the process", async () => {

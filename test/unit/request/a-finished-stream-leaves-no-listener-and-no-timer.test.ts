@@ -55,9 +55,9 @@ test("a draining stream whose client disconnects is read on for as long as it ta
   stream.final = false;
   stream.draining = true;
   stream.say();
-  assert.equal(stream.clock.pending, 3, "for its heartbeat, for its drain, and for its marker");
+  assert.equal(stream.clock.pending, 3, "three timers: heartbeat, drain and marker");
   stream.clientLeaves();
-  assert.equal(stream.clock.pending, 1, "to look at what is read on");
+  assert.equal(stream.clock.pending, 1, "one timer: the check of the stream that is read to its end");
   for (let seconds = 0; seconds < 30; seconds++) stream.clock.advance(1_000);
   assert.deepEqual([stream.aborted, stream.settled], [false, []]);
   stream.final = true;

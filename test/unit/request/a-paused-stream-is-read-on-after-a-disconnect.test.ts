@@ -22,7 +22,7 @@ test("the upstream is resumed when a client that had stopped reading disconnects
   stream.clientLeaves();
   assert.equal(stream.held, false);
   stream.say();
-  assert.equal(stream.held, false, "what it says now is for nobody");
+  assert.equal(stream.held, false, "output after the disconnect is not held back");
   stream.final = true;
   stream.upstreamEnds();
   assert.equal((await stream.ended).reason, "client_gone");
@@ -31,11 +31,11 @@ test("the upstream is resumed when a client that had stopped reading disconnects
 test("the upstream is resumed when the client disconnects while the store's answer on the hold is pending", async () => {
   const holdExtension = { onAnswer() {}, look: () => "wait" } as unknown as HoldExtension;
   const stream = new Relayed({ leaving: LEAVING, holdExtension });
-  assert.deepEqual([stream.held, stream.heldFirmly], [true, true], "what is not granted yet must not flow");
+  assert.deepEqual([stream.held, stream.heldFirmly], [true, true], "output beyond the hold is not sent");
   stream.clientLeaves();
   assert.equal(stream.held, false);
   stream.say();
-  assert.equal(stream.held, false, "its hold stays as it is");
+  assert.equal(stream.held, false, "the hold is unchanged");
   stream.final = true;
   stream.upstreamEnds();
   assert.equal((await stream.ended).reason, "client_gone");

@@ -86,7 +86,7 @@ function left({ kept = false } = {}) {
     cut: new AbortController().signal,
   });
   leave();
-  assert.equal(ends.length, 0, "it is read on");
+  assert.equal(ends.length, 0, "the upstream is still read");
   return { noted, ends, streams, sink: sink as unknown as BodySink, isAborted: () => aborted };
 }
 

@@ -63,6 +63,6 @@ test("the first frames are garbage-collected while the stream runs", async () =>
     await new Promise((resolve) => setImmediate(resolve));
     collectGarbage();
   }
-  assert.ok(first.deref() === undefined, "it is still held");
+  assert.ok(first.deref() === undefined, "the frames are still held");
   sink.data(Buffer.from("b"));
 });

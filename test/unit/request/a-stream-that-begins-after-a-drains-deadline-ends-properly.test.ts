@@ -11,5 +11,5 @@ test("it ends as drained, and nothing of it is charged as delivered", async () =
   const end = await stream.ended;
   assert.deepEqual([end.reason, end.complete, end.delivered], ["draining", false, false]);
   assert.deepEqual(stream.settled, [end]);
-  assert.ok(stream.aborted, "its upstream is told");
+  assert.ok(stream.aborted, "the upstream is cancelled");
 });

@@ -35,7 +35,7 @@ test("if the journal is unusable, it refuses the request, and the store is not a
   const { calls, read } = asked(false);
   const found = await read();
   assert.equal(isRefusal(found) && found.cause, "journal_full");
-  assert.deepEqual(calls, ["read"], "when the body was dealt with is noted");
+  assert.deepEqual(calls, ["read"], "the time at which the body was handled is recorded");
 });
 
 test("if the journal is usable, the key is looked up first", async () => {

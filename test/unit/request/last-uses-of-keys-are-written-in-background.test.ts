@@ -62,9 +62,9 @@ test("once a minute the used keys of each account are written, with their latest
   note("key_1", 5);
   clock.advance(MINUTE_MS);
   await nextTurn();
-  assert.equal(latestMs(), 5, "and again in the next minute");
+  assert.equal(latestMs(), 5, "the use is written again in the next minute");
   await uses.close();
-  assert.equal(taken.length, 3, "each is given once");
+  assert.equal(taken.length, 3, "each use is written once");
 });
 
 test("a key in the user agent is not kept, nor a part of it", async () => {
@@ -129,6 +129,6 @@ test("a damaged record of an account, or a defect, delays no other account and r
     );
     assert.equal(warned.length, 1);
     await uses.close();
-    assert.equal(warned.length, 1, "it is not tried for ever");
+    assert.equal(warned.length, 1, "the write is not retried for ever");
   }
 });

@@ -164,7 +164,7 @@ for (const kind of ["embedded", "redis"] as const) {
     // 5,000 bytes were produced and the last checkpoint is at most 2,048 bytes old; how many arrive at once depends on the
     // machine.
     assert.ok(Number(memo.output) > (5_000 - 2_048) / 4 && Number(memo.output) <= 1_250, `${memo.output}`);
-    assert.ok(amount > 7_000_000n && amount <= BigInt(memo.hold as string), "far above the first hold");
+    assert.ok(amount > 7_000_000n && amount <= BigInt(memo.hold as string), "the charge is far above the first hold");
   });
 
   test(`${kind}: a gateway killed before the first output gives the hold back and charges nothing`, async (t) => {

@@ -35,9 +35,9 @@ test("an ACK, an OPEN and a FINAL that arrive while 10,000 records wait for a se
   assert.equal(journal.health().reason, undefined);
   const { leftovers } = await openOn(disk.afterKill(), new ManualClock(), { bytesMax: BYTES_MAX });
   const left = new Map(leftovers.map(({ ask, final }) => [ask.requestId, final]));
-  assert.equal(left.has(idOf(1)), false, "the store has it");
-  assert.equal(left.get(idOf(2)), false, "its hold is given back");
-  assert.equal(left.get(idOf(3)), true, "its charge is written, late");
+  assert.equal(left.has(idOf(1)), false, "the first charge is in the store");
+  assert.equal(left.get(idOf(2)), false, "the hold of the second request is released");
+  assert.equal(left.get(idOf(3)), true, "the charge of the third request is recovered");
   assert.equal(left.size, number - 10 + 2);
   await journal.close();
   await assert.rejects(journal.final(askOf(4)), /closed/);

@@ -227,7 +227,7 @@ test("after a change of servers charges are sent newest first, back to one that 
   store.asks.length = 0;
   identity.now = "two";
   await verifier.tick();
-  assert.deepEqual(new Set(store.asks).has(idOf(40)), false, "once per change");
+  assert.deepEqual(new Set(store.asks).has(idOf(40)), false, "charges are verified once for each change of the server");
   await opened.journal.close();
 });
 

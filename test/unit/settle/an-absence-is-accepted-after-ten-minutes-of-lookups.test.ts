@@ -116,6 +116,6 @@ test("at most 100,000 absences are tracked: further ones are never accepted, and
     assert.throws(() => absences.doubt(`${number}`, "gone"), DoubtfulError);
   }
   assert.equal(await judgings(30, clock, () => absences.doubt("one more", "gone")), 0);
-  assert.equal(isBelieved(), false, "half an hour without a look counts as a minute");
+  assert.equal(isBelieved(), false, "half an hour without a lookup counts as one minute");
   assert.equal(await looks(9, 60_000), 9);
 });

@@ -113,7 +113,7 @@ test("the next process looks for everything younger than a pass, and not for the
   await second.tickAfter(600_000);
   const looked = second.looked();
   for (let number = 61; number <= 100; number++) assert.ok(looked.includes(idOf(number)), `${number}`);
-  assert.ok(!looked.includes(idOf(1)), "the oldest are older than both passes by whole segments");
+  assert.ok(!looked.includes(idOf(1)), "the oldest segments are older than both passes");
   await second.journal.close();
 });
 

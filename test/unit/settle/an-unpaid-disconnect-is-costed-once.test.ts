@@ -215,5 +215,5 @@ test("a stream that failed before its first output because of the client's reque
   assert.deepEqual([leftUnpaid?.allowance, tokensUsed], [ALLOWANCE, INPUT + 50]);
   assert.ok((leftUnpaid?.amount ?? 0n) > 0n);
   const { ask } = settlementOf(terms, { ...ending, askedFor: false });
-  assert.deepEqual([ask.leftUnpaid, ask.tokensUsed], [undefined, 0], "only the upstream caused it");
+  assert.deepEqual([ask.leftUnpaid, ask.tokensUsed], [undefined, 0], "the client did not cause the cost");
 });

@@ -85,7 +85,7 @@ async function watching(file: ReadonlyMap<number, KnownEpoch>) {
       return shown.mark;
     },
     stopEpoch: async (_part, id) => void stops.push(id),
-    renewEpoch: async () => assert.fail("nobody confirms"),
+    renewEpoch: async () => assert.fail("the operator does not confirm"),
   };
   const kept: EpochFile = {
     load: async () => file,
@@ -118,7 +118,7 @@ test("the gateways of a history that lost seconds are stopped once, and those of
   assert.deepEqual(await verdictOn(mark("a", 1)), ["older"]);
   assert.deepEqual(stops, ["a"]);
   assert.deepEqual(await verdictOn(mark("a", 2, [], true)), ["older"]);
-  assert.deepEqual(stops, ["a"], "it is stopped already");
+  assert.deepEqual(stops, ["a"], "the epoch is stopped already");
 });
 
 test("a loss is logged once a minute as long as it lasts", async () => {

@@ -120,7 +120,7 @@ for (const [what, [broken, mended]] of Object.entries(BREAKS)) {
     const keys = [await openAccount(here.adminUrl, "whole"), await openAccount(here.adminUrl, "broken")];
     for (const key of keys) await chat(here.url, key);
     await untilSettled(here.adminUrl);
-    const account = (await here.store.findAccount("broken")) ?? assert.fail("no account");
+    const account = (await here.store.findAccount("broken")) ?? assert.fail("there is no account");
     const restore = await redis.keepRdb();
     await passSeconds(redis, here.url, HOUR_S);
     for (const key of keys) await chat(here.url, key);
@@ -145,7 +145,7 @@ for (const [what, [broken, mended]] of Object.entries(BREAKS)) {
     const asked = here.log.filter(({ msg }) => msg === "request").map(({ request }) => request);
     assert.ok(
       given.every(({ request }) => asked.includes(request)),
-      "it is named as its own line has it",
+      "each restored charge is logged with the id of its request",
     );
     assert.equal(charged(await balanced(here.store, "broken")).length, 2);
   });

@@ -57,18 +57,18 @@ test("FLUSHALL under load: requests get 503 and not 401, nothing is recreated, a
   assert.equal(
     (await chat(here.url, key.slice(0, -1) + (key.endsWith("0") ? "1" : "0"))).status,
     401,
-    "what is no key needs no store",
+    "a malformed key is refused without the store",
   );
   assert.match((await here.gateway.metrics.page()).body, /tollgate_dead_letters 0\n/);
 
   assert.equal((await tollgate(here.adminUrl, "store", "confirm", "0123456789ab")).status, 1);
   const status = await tollgate(here.adminUrl, "store", "status");
-  assert.equal(status.status, 1, "for scripts that ask");
+  assert.equal(status.status, 1, "scripts can read the state from the exit status");
   const [, seen] = /tollgate store confirm ([0-9a-f]{12})\n/.exec(status.out) ?? [];
   assert.ok(seen, status.out);
   assert.match(status.out, /0 +empty +\S+ \(\d+ s\) +nothing\n/);
   const waiting = Number(/wait for the store: (\d+)\./.exec(status.out)?.[1]);
-  assert.ok(waiting >= 1, "charges of requests that ran wait");
+  assert.ok(waiting >= 1, "charges of earlier requests are waiting");
   const followed = here.log.filter((line) => line.msg === FOLLOWED).length;
   assert.equal((await tollgate(here.adminUrl, "store", "confirm", seen)).status, 0);
   await here.logged(() => here.log.filter((line) => line.msg === FOLLOWED).length > followed);

@@ -117,7 +117,7 @@ test("whatever an upstream does, charged and absorbed amounts add up to its fina
       assert.deepEqual(findings, []);
       const pays = lines.some(({ kind }) => kind === "usage");
       const asksAllowance = now.ending === "client_gone" && now.leftAllowance !== undefined;
-      assert.ok(pays === now.delivered || (pays && asksAllowance), "nothing else is charged without a delivery");
+      assert.ok(pays === now.delivered || (pays && asksAllowance), "without a delivery only the allowance is charged");
       if (pays && !now.delivered) left++;
       if (!pays && asksAllowance) assert.ok(absorbed <= (now.leftAllowance ?? 0n) || group.multiplier === 0n);
       if (now.usage && now.final && countsBothSides(now.usage, now.produced.tokens)) {
@@ -129,7 +129,7 @@ test("whatever an upstream does, charged and absorbed amounts add up to its fina
         assert.ok(owed <= NANO_USD_MAX);
         if (charged > hold) beyond++;
         if (!ENDED_BY_CLIENT.has(now.ending)) {
-          assert.ok(charged <= hold, `${charged} for what was broken off`);
+          assert.ok(charged <= hold, `${charged} for the interrupted reply`);
           if (pays && owed > hold) cut++;
         }
         assert.equal(metered?.counted, "upstream");
@@ -141,7 +141,7 @@ test("whatever an upstream does, charged and absorbed amounts add up to its fina
     counted > 100 && beyond > 2 && cut > 2,
     `${counted} counted, ${beyond} above their hold, ${cut} cut at the hold`,
   );
-  assert.ok(left > 0, `${left} paid for a request that they left before any output`);
+  assert.ok(left > 0, `${left} clients were charged for requests that they left before any output`);
 });
 
 /**

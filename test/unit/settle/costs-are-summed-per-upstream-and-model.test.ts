@@ -39,7 +39,7 @@ test("costs of the same upstream and model are added up, and those without an am
 test("a charged answer is listed even if it costs nothing, and a sum keeps its amount", () => {
   assert.equal(eachOnce([chargedCost(EAST, USAGE, 0n)]).length, 1);
   const beside = [chargedCost(EAST, USAGE, 0n), absorbedCost(WEST, USAGE, 1n)];
-  assert.deepEqual(eachOnce(beside), beside, "also beside a try that costs something");
+  assert.deepEqual(eachOnce(beside), beside, "both attempts are listed");
   const [sum] = eachOnce([absorbedCost(EAST, USAGE, NANO_USD_MAX), absorbedCost(EAST, USAGE, 1n)]);
   assert.deepEqual([sum?.cost, sum?.absorbed], [NANO_USD_MAX, NANO_USD_MAX]);
 });

@@ -313,7 +313,7 @@ test("after a retry that succeeds the next follows a second later, however long 
   assert.equal(await seconds(1), 1);
   assert.equal(aside.size, 1);
   taken = 0;
-  assert.equal(await seconds(1), 1, "a second later");
+  assert.equal(await seconds(1), 1, "the write is retried a second later");
 });
 
 test("as many records can be set aside as the journal may have without an answer", () => {

@@ -41,7 +41,7 @@ test("a store that is unreachable at the lookup or the settlement ends the round
   const atLook = bench();
   atLook.store.away = true;
   await assert.rejects(atLook.resend.charges([placed(askOf(1))]), /away/);
-  assert.deepEqual(atLook.store.asks, [], "not sent without a lookup");
+  assert.deepEqual(atLook.store.asks, [], "the charge is not sent without a lookup");
   const store = { settledAmounts: async () => [undefined], settle: away };
   const asides: unknown[] = [];
   const { resend, letters } = bench({ store, onAside: (reason) => void asides.push(reason) });

@@ -168,7 +168,7 @@ test("a charge that was given back counts as acknowledged at that time, however 
     return charge.requestId === idOf(1) ? "restored" : "present";
   };
   await giveBack(clock.nowMs, { log, verify, verifyAdmin: async () => {}, shardOf: undefined, isWhole: false });
-  assert.ok(sent.length < 40, "the walk ends before the oldest");
-  assert.ok(sent.includes(idOf(1)), "it was given back to a server that may have lost it again");
+  assert.ok(sent.length < 40, "the walk stops before the oldest charge");
+  assert.ok(sent.includes(idOf(1)), "the charge is sent again, since the server may have lost it again");
   await journal.close();
 });

@@ -133,7 +133,7 @@ export class ForgetfulStore {
   readonly looked: string[] = [];
 
   async settledAmounts(tag: string, ids: readonly string[]) {
-    if (ids.length > SETTLED_IDS_MAX) throw new RangeError("more than one lookup may have");
+    if (ids.length > SETTLED_IDS_MAX) throw new RangeError("more ids in one lookup than allowed");
     this.looked.push(...ids);
     this.#demandWhole(tag);
     return ids.map((id) => this.settled.get(id)?.amount);

@@ -98,7 +98,7 @@ export class SimDisk implements Disk {
   }
 
   #put(stored: Stored, position: number, bytes: Buffer): void {
-    if (position + bytes.length > stored.seen.length) throw new Error("a write beyond the preallocated room");
+    if (position + bytes.length > stored.seen.length) throw new Error("a write beyond the preallocated space");
     bytes.copy(stored.seen, position);
     stored.unsynced.push({ position, bytes });
   }

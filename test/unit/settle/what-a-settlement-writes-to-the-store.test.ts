@@ -138,5 +138,5 @@ test("a hold that is given back says what the request was counted in, and who wo
   assert.equal(settlementOf(TERMS, ANSWERED).ask.counted, "tokens");
   const cards = CATALOG.groups.get("cards") as Group;
   assert.equal(voidOf({ ...TERMS, group: cards, entitlement: "card_1" }).kind, "time_card");
-  assert.equal(voidOf({ ...TERMS, group: cards }).kind, "pay_per_use", "the balance, if no card pays");
+  assert.equal(voidOf({ ...TERMS, group: cards }).kind, "pay_per_use", "without a card the balance pays");
 });

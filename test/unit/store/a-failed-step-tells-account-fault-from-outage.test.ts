@@ -30,7 +30,7 @@ function bench(answer: () => Promise<unknown>, rights?: Partial<Rights>) {
 
 async function errorOf(work: () => Promise<unknown>): Promise<unknown> {
   return work().then(
-    () => assert.fail("it did not fail"),
+    () => assert.fail("the call did not fail"),
     (error: unknown) => error,
   );
 }

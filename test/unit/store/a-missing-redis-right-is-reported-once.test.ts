@@ -70,7 +70,7 @@ test("a server that does not answer about its user's rights is asked again by a 
   await first;
   await rights.pass("k");
   assert.equal(asked, 2);
-  assert.equal(rights.pass("k"), undefined, "not asked again");
+  assert.equal(rights.pass("k"), undefined, "the right is not checked again");
 });
 
 test("after a reconnect, which may be as another user, the rights are read again", async () => {

@@ -34,7 +34,7 @@ for (const scene of SCENES) {
   test(`${scene.script}, ${scene.name}: after a stop the next script keeps the old state, or completes the new one if anything was written`, async () => {
     const played = await play(theatre, scene);
     all.set(scene, played);
-    assert.ok(played.stops.length > 0, "the script was stopped at all");
+    assert.ok(played.stops.length > 0, "the script is stopped at least once");
     for (const { at, left, finished, repeated } of played.stops) {
       const others = unlike(repeated, played.after).filter(
         ([place]) => !scene.orphan || !place?.startsWith(`{a:${TAG}} `),

@@ -19,10 +19,10 @@ test("a settlement soon after another sets a timer, and a single one does not", 
   const waits = () => timers.mock.calls.map((call) => call.arguments[1]);
   const settled = () => db.commitTogether(() => "settled");
   assert.equal(await settled(), "settled");
-  assert.deepEqual(waits(), [], "it was the first");
+  assert.deepEqual(waits(), [], "the first settlement is committed at once");
   nowMs += 24;
   await settled();
-  assert.deepEqual(waits(), [25], "it followed another");
+  assert.deepEqual(waits(), [25], "a settlement soon after another waits");
   // The time counts from its arrival, not from its commit.
   nowMs += 25;
   await settled();

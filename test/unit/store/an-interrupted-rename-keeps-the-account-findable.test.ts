@@ -71,7 +71,7 @@ test("after a stop the account is found by one of both names and listed, and the
     assert.equal(await store.findAccountName(OLD), undefined, at);
   });
   assert.ok(stops > 10, String(stops));
-  assert.deepEqual([...ways].sort(), [NEW, OLD], "stops before and after the rename takes effect");
+  assert.deepEqual([...ways].sort(), [NEW, OLD], "there are stops before and after the rename takes effect");
 });
 
 test("reading the account finishes a rename that took effect, and another rename replaces one that did not", async () => {

@@ -48,8 +48,8 @@ test("an admission with a fresh id does not look for its mark, any other does", 
     "settled",
   );
   const again = admitted(await store.admit(ask));
-  assert.equal(again.hold, permit.hold, "the answer that it got before");
-  assert.equal((await store.inspect(tag))?.holds.length, 0, "nothing is held for it");
+  assert.equal(again.hold, permit.hold, "the first answer is repeated");
+  assert.equal((await store.inspect(tag))?.holds.length, 0, "the repetition holds nothing");
   db.run("ALTER TABLE settled RENAME TO elsewhere");
   admitted(await store.admit({ ...admitAsk({ tag, requestId: ridOf(2) }), fresh: true }));
   await assert.rejects(store.admit(admitAsk({ tag, requestId: ridOf(3) })), /no such table/);

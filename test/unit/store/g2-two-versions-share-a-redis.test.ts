@@ -208,7 +208,11 @@ test("cards and codes of either version work in the other, but the previous one 
   await store.createCodes(made, [code], { label: "fair", count: 1 });
   assert.deepEqual(await store.redeem({ hash: code.hash, tag }), { outcome: "expired" });
   const [claimed, id, kind] = await run(redis, sourceOf("code-claim"), [`c:${code.hash}`], [tag]);
-  assert.deepEqual([claimed, id, kind], ["1", "late", "day"], "the previous version redeems it");
+  assert.deepEqual(
+    [claimed, id, kind],
+    ["1", "late", "day"],
+    "a code of the current version can be redeemed by the previous one",
+  );
   const redeemed = await store.redeem({ hash: code.hash, tag });
   assert.ok(redeemed.outcome === "again");
   assert.deepEqual([redeemed.entitlement.card, redeemed.code.batch], ["day", "batch1"]);

@@ -32,5 +32,5 @@ test("of three accounts one is damaged, and the notices of the other two are lis
   assert.deepEqual(await listed(), [first, third]);
   await damage(first);
   await damage(third);
-  await assert.rejects(listed(), StoreError, "where none can be read, that is not an empty list");
+  await assert.rejects(listed(), StoreError, "an error is not reported as an empty list");
 });

@@ -48,7 +48,7 @@ test("memory is returned once after the start, after a minute without work", asy
   is.spentMs = 410;
   assert.equal(await look(59), 0);
   assert.equal(await look(), 1);
-  assert.equal(await look(100), 1, "it has not grown since");
+  assert.equal(await look(100), 1, "the process has not grown since");
 });
 
 test("memory is returned after a peak, once the process has been idle for a minute", async () => {

@@ -63,7 +63,7 @@ test("series for alerts and rates exist before the first event", async () => {
     "restored_charges_total",
   ])
     assert.ok(body.includes(`\ntollgate_${series} 0\n`), series);
-  assert.doesNotMatch(body, /group="small"/, "it serves no model that has such a route");
+  assert.doesNotMatch(body, /group="small"/, "the group has no model with such a route");
 });
 
 test("there is one build series, whose generation is updated", async () => {

@@ -127,7 +127,7 @@ for (const contentType of [Registry.PROMETHEUS_CONTENT_TYPE, Registry.OPENMETRIC
     const pages = [theirs(contentType), ours(contentType)] as const;
     const both = (what: "text" | "summed") => Promise.all(pages.map(async (page) => timeless(await page[what]())));
     const [nothing, ownNothing] = await both("text");
-    assert.equal(ownNothing, nothing, "without any count");
+    assert.equal(ownNothing, nothing, "the histogram has no count");
     for (const page of pages) fill(page);
     const [expected, actual] = await both("text");
     assert.equal(actual, expected);

@@ -21,8 +21,8 @@ test("a group serves a model by its exact name, or by a prefix with a final star
   }
   assert.ok(groupServes(groupOf("*"), "anything"));
   assert.ok(!groupServes(groupOf("a*b"), "axb"), "a star elsewhere is an ordinary character");
-  assert.ok(!groupServes(groupOf("a*b"), "a*c"), "and makes no prefix");
-  assert.ok(!groupServes(groupOf("a.c"), "abc"), "nothing is a regular expression");
+  assert.ok(!groupServes(groupOf("a*b"), "a*c"), "a star elsewhere does not make a prefix");
+  assert.ok(!groupServes(groupOf("a.c"), "abc"), "patterns are not regular expressions");
   assert.ok(!groupServes(groupOf(), "a"));
 });
 

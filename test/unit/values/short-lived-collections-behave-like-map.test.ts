@@ -61,7 +61,7 @@ test("a list keeps its members in order of insertion, and removes each once", ()
   assert.deepEqual([list.size, list.first, list.values()], [3, "one", ["one", "two", "three"]]);
   assert.equal(list.delete(two), true);
   assert.equal(list.delete(two), false);
-  assert.deepEqual(two, { value: undefined, before: undefined, after: undefined }, "it links to nothing");
+  assert.deepEqual(two, { value: undefined, before: undefined, after: undefined }, "a removed entry keeps no links");
   assert.deepEqual([list.size, list.values()], [2, ["one", "three"]]);
   assert.equal(list.delete(one), true);
   assert.equal(list.first, "three");

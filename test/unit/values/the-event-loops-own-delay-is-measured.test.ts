@@ -11,7 +11,7 @@ function bench() {
     monotonicMs: () => world.nowMs,
     after(ms, task) {
       timers.push({ atMs: world.nowMs + ms, task });
-      return () => assert.fail("a beat is never called off");
+      return () => assert.fail("the timer is never cancelled");
     },
   });
   /** Lets time pass; each timer runs when it is due. */

@@ -154,7 +154,11 @@ test("numbers, names and members are refused where they exceed their limits", ()
   for (const wrap of [(text: string) => text, (text: string) => `{"a":[${text}]}`]) {
     assert.equal(faultOf(wrap(`{"${"x".repeat(nameBytesMax)}":1}`)), "accepted");
     assert.match(faultOf(wrap(`{"${"x".repeat(nameBytesMax + 1)}":1}`)), /^too_long/);
-    assert.match(faultOf(wrap(`{"${"\\n".repeat(nameBytesMax)}`)), /^too_long/, "before its end is searched");
+    assert.match(
+      faultOf(wrap(`{"${"\\n".repeat(nameBytesMax)}`)),
+      /^too_long/,
+      "the limit applies before the end of the name is found",
+    );
   }
   assert.equal(faultOf(`{"a":${"1".repeat(numberCharsMax)}}`), "accepted");
   for (const number of ["1".repeat(30_000), `0.${"1".repeat(30_000)}`, `-${"9".repeat(numberCharsMax)}`]) {

@@ -106,7 +106,11 @@ test("row 47: a repeated top-level name is refused, however it is spelled", () =
   assert.deepEqual([escaped.fault, escaped.name], ["duplicate_field", "model"]);
   assert.equal(faultOf('{"\\ud83d\\ude00":1,"😀":2}'), "duplicate_field@18");
   assert.equal(faultOf('{"model":1,"Model":2,"a":{"model":3,"b":1,"b":2}}'), "none");
-  assert.match(faultOf('{"a":1,"a":2'), /^not_json/, "a broken body is reported as broken before it is ambiguous");
+  assert.match(
+    faultOf('{"a":1,"a":2'),
+    /^not_json/,
+    "a malformed body is reported as malformed before it is ambiguous",
+  );
 });
 
 test("row 47: the last allowed name is compared with those before it", () => {

@@ -38,7 +38,7 @@ test("five failures in a row open the breaker; four failures and a success do no
   count(1, true);
   assert.equal(breaker.isOpen, true);
   count(50, true);
-  assert.deepEqual(changes, [true], "told once");
+  assert.deepEqual(changes, [true], "the change is reported once");
 });
 
 test("if half of the last twenty calls failed or were slow, the breaker opens; a few slow calls do not open it", () => {
@@ -48,14 +48,14 @@ test("if half of the last twenty calls failed or were slow, the breaker opens; a
   few.count(40, false);
   assert.equal(few.breaker.isOpen, false);
   few.count(9, false, 450);
-  assert.equal(few.breaker.isOpen, false, "the first nine are long over");
+  assert.equal(few.breaker.isOpen, false, "the first nine are older than the window");
   const every = bench();
   for (let i = 0; i < 10; i++) {
     assert.equal(every.breaker.isOpen, false);
     every.count(1, false);
     every.count(1, i % 2 === 0, 450);
   }
-  assert.equal(every.breaker.isOpen, true, "slow answers every other time");
+  assert.equal(every.breaker.isOpen, true, "every other answer is slow");
 });
 
 test("failures that are more than ten seconds old do not count", async () => {
@@ -125,7 +125,7 @@ test("only a probe closes the breaker; the pause grows to two seconds while prob
   assert.deepEqual([breaker.isOpen, breaker.openMs], [false, 0]);
   assert.deepEqual(changes, [true, false]);
   count(4, true);
-  assert.equal(breaker.isOpen, false, "it starts from nothing");
+  assert.equal(breaker.isOpen, false, "the count starts at zero");
 });
 
 test("a slow probe does not close the breaker, and only one probe is sent at a time", async () => {
@@ -191,7 +191,7 @@ test("a delay of this process itself does not open the breaker and does not keep
   assert.deepEqual(slow.open, [0, 1]);
   await assert.rejects(slow.call(1), /the store does not answer in time/);
   await slow.clock.advance(250);
-  assert.deepEqual(slow.open, [0, 1], "a slow probe closes nothing");
+  assert.deepEqual(slow.open, [0, 1], "a slow probe does not close the breaker");
   world.ownMs = 60;
   await slow.clock.advance(500);
   await turns();

@@ -27,7 +27,11 @@ test("a request that waits for its account's last charge gets store_unavailable 
   const file = new DatabaseSync(join(store.dir, "tollgate.db"), { timeout: BUSY_MS });
   file.exec("BEGIN IMMEDIATE");
   assert.equal(await ask(), "200");
-  assert.equal(await ask(), "503 store_unavailable", "the first one's charge decides whether there is enough");
+  assert.equal(
+    await ask(),
+    "503 store_unavailable",
+    "the charge of the first request is needed to know whether the funds suffice",
+  );
   file.exec("ROLLBACK");
   file.close();
   let answer = await ask();

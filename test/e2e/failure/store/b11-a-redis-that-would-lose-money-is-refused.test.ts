@@ -25,7 +25,7 @@ test("a gateway starts while Redis is unreachable, is not ready, and serves when
   t.after(() => here.close());
   const ready = async () => (await fetch(`${here.adminUrl}/readyz`)).status;
   const up = async () => /^tollgate_store_up (.*)$/m.exec(await settledMetrics(here.adminUrl))?.[1];
-  assert.deepEqual([await ready(), await up()], [503, "0"], "no traffic before the store has answered once");
+  assert.deepEqual([await ready(), await up()], [503, "0"], "nothing is admitted before the store has answered once");
   redis.thaw();
   await here.logged(({ msg }) => msg === "the store answers again");
   assert.deepEqual([await ready(), await up()], [200, "1"]);
@@ -44,7 +44,7 @@ test("if Redis is out of memory, new requests get 503, running ones end well, an
   s.here.simulator.release();
   assert.equal(await running, "200");
   await assertRefused(s, 12);
-  assert.deepEqual(await s.here.store.inspect(s.account.tag), held, "no script was half done");
+  assert.deepEqual(await s.here.store.inspect(s.account.tag), held, "no script stops half-way");
   await s.redis.command("CONFIG", "SET", "maxmemory", "0");
   await s.closed();
   assert.equal(await s.status(), "200");

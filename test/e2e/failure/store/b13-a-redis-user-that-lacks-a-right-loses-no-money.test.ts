@@ -138,7 +138,8 @@ suite("a right is revoked while the gateway runs", { concurrency: TAKEN.length }
       await rule(`+${right}`);
       const after = await settledState({ here, account }, 2);
       assert.ok(after.account.balance < before.account.balance);
-      while ((await statusOf(here, account.key)) !== "200") assert.ok(here.log.length < 5_000, "it is served again");
+      while ((await statusOf(here, account.key)) !== "200")
+        assert.ok(here.log.length < 5_000, "requests are served again");
       await settledState({ here, account }, 3);
       const verified = await tollgate(here, "ledger", "verify", "--account", account.name);
       assert.equal(verified.status, 0, verified.err);
@@ -189,8 +190,12 @@ test("a key of the wrong type blocks the settlements of one account only, until 
   await redis.command("SET", ledger, "x");
   const stuck = here.logged(({ msg }) => String(msg).startsWith("a settlement is retried until the store accepts it"));
   assert.equal(await statusOf(here, harmed.key), "200");
-  assert.match(String((await stuck).reason), /^[^\n]*WRONGTYPE[^\n]*$/, "one sentence, without a stack");
-  assert.match(await redis.command("HGET", `{a:${harmed.tag}}`, "todo"), /^\$\d/, "it has stopped half-way");
+  assert.match(
+    String((await stuck).reason),
+    /^[^\n]*WRONGTYPE[^\n]*$/,
+    "the reason is one sentence without a stack trace",
+  );
+  assert.match(await redis.command("HGET", `{a:${harmed.tag}}`, "todo"), /^\$\d/, "the settlement stopped half-way");
   assert.equal(await statusOf(here, harmed.key), "503 store_unavailable");
   assert.equal(await statusOf(here, other.key), "200");
   // In one command: a settlement between two commands would write its line to a ledger that is then removed.

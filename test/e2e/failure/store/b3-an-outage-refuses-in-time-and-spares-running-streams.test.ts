@@ -51,7 +51,7 @@ for (const [name, way] of Object.entries(WAYS)) {
     await assertRefused(s, 30, AT_ONCE_MS);
     let frames = 1;
     while (await next()) frames++;
-    assert.ok(frames > 3, "the stream went on while the store was away");
+    assert.ok(frames > 3, "the stream continues while the store is unreachable");
     assert.equal(framesOf(text).at(-1)?.data, "[DONE]");
     assert.ok((await s.metric("journal_unsettled")) >= 1, "the charge waits in the journal");
 

@@ -36,7 +36,7 @@ for (const error of ERRORS) {
     t.after(() => direct.close());
     assert.equal(await s.status(), "200");
     s.proxy.answerWith(error, 1);
-    assert.equal(await s.status("messages"), "200", "once, at admission");
+    assert.equal(await s.status("messages"), "200", "the error occurs once, at admission");
     await settledState(s, 2);
 
     s.here.simulator.hold();
@@ -44,7 +44,11 @@ for (const error of ERRORS) {
     await s.here.simulator.waitFor(5);
     s.proxy.answerWith(error, MANY);
     s.here.simulator.release();
-    assert.deepEqual(await running, ["200", "200", "200"], "served to the end, whatever the store says");
+    assert.deepEqual(
+      await running,
+      ["200", "200", "200"],
+      "running requests are served to the end, whatever the store answers",
+    );
     for (let i = 0; i < 6; i++) assert.equal(await s.status(), "503 store_unavailable");
     const state = await direct.inspect(s.account.tag);
     assert.equal(state?.ledger.filter(({ kind }) => kind === "usage").length, 2);

@@ -113,7 +113,7 @@ test("if thousands of requests end in one turn, 512 charges are sent at once and
   assert.deepEqual([slow.asked, slow.most], [2_000, 512 + 64]);
   const again = Array.from({ length: 512 }, (_, i) => store.settle(charge(i), true));
   await turns(2);
-  assert.equal(slow.waiting.length, 512, "each has given its place back");
+  assert.equal(slow.waiting.length, 512, "every call has released its slot");
   await slow.answerAll();
   await Promise.all(again);
 });

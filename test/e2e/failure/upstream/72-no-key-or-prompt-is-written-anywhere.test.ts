@@ -77,11 +77,11 @@ test("successes, refusals, failures and disconnects leave no key and no prompt i
     ];
     assert.ok(
       written.some(([, bytes]) => bytes.includes("up-chat")),
-      "nothing was looked at",
+      "there is output to search",
     );
     for (const [where, bytes] of written) {
       for (const canary of [PROMPT, ANSWER, account.key, account.key.slice(14), "upstream-canary-"]) {
-        assert.ok(!bytes.includes(canary), `${canary} stands in ${where}`);
+        assert.ok(!bytes.includes(canary), `${canary} is in ${where}`);
       }
     }
   } finally {

@@ -53,7 +53,7 @@ for (const [client, upstream] of DIRECTIONS) {
         assert.equal(reply.status, 403, await reply.text());
         await assertAtRest(here, account);
       }
-      assert.equal(here.simulator.requests.length - before, times, "asked again, it would cost again");
+      assert.equal(here.simulator.requests.length - before, times, "a retry would be charged again");
       const lines = await usageLines(here, account);
       // 0.0825 USD each: six fit into 0.50.
       assert.deepEqual(lines.map(({ kind }) => kind).sort(), [...Array(6).fill("absorbed"), "usage", "usage"]);
@@ -96,7 +96,7 @@ test("a stream that was shown in part before its tool call failed costs no more 
   const lines = await usageLines(here, account);
   assert.deepEqual(lines.map(({ kind }) => kind).sort(), ["absorbed", "usage"]);
   const sum = lines.reduce((all, { amount }) => all + amount, 0n);
-  assert.equal(sum, 82_500_000n, "all that the server counted is in the books");
+  assert.equal(sum, 82_500_000n, "everything that the server counted is in the ledger");
   const paid = lines.find(({ kind }) => kind === "usage");
   assert.equal(`${paid?.amount}`, memoOf(paid).hold);
 });

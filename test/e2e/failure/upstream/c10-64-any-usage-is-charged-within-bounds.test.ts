@@ -138,6 +138,6 @@ for (const [protocol, read] of Object.entries(READERS)) {
       },
     );
     fc.assert(property, { numRuns: 3_000 });
-    assert.ok(believed > 100 && refused > 100, `${believed} believed, ${refused} refused`);
+    assert.ok(believed > 100 && refused > 100, `${believed} accepted, ${refused} refused`);
   });
 }

@@ -99,7 +99,7 @@ for (const store of ["embedded", "redis"] as const) {
       await assertBooks(gateway, name, charges);
       assertLatencies(gateway);
       const times = requestLines(gateway).map(({ time }) => new Date(time).getTime());
-      assert.ok(Math.max(...times) - Math.min(...times) > 1.9 * HOUR_S * 1_000, "the clock did not jump at all");
+      assert.ok(Math.max(...times) - Math.min(...times) > 1.9 * HOUR_S * 1_000, "the clock jumped");
       // With the embedded store the next process takes over a journal that was written at all of these times.
       clock.setOffset(-HOUR_S);
       await gateway.stop("SIGKILL");

@@ -28,7 +28,7 @@ async function leftAt(client: Protocol, account: TestAccount, fields: Fields, wo
   const reader = reply.body?.getReader();
   while (!text.includes(word)) {
     const piece = await reader?.read();
-    assert.ok(piece && !piece.done, `${word} never came: ${text}`);
+    assert.ok(piece && !piece.done, `${word} was never received: ${text}`);
     text += Buffer.from(piece.value).toString();
   }
   leaving.abort();

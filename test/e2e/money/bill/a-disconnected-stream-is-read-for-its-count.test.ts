@@ -290,7 +290,7 @@ const completed = (output: number) => {
 test("a response that the server stores is read to its end and charged to the client that disconnected with its id", async (t) => {
   const one = await scene(t);
   const upstream = await leftWithId(one, { store: undefined });
-  const stopped = once(upstream, "close").then(() => assert.fail("it is not read on"));
+  const stopped = once(upstream, "close").then(() => assert.fail("the upstream is not read to its end"));
   await Promise.race([readingOn(one), stopped]);
   // Longer than any other stream is read after a disconnect.
   one.clock.advance(3 * GRACE_MS);

@@ -110,7 +110,7 @@ for (const stream of [true, false]) {
       assert.equal(reply.status, 403, await reply.text());
       await assertAtRest(here, account);
     }
-    assert.equal(here.simulator.requests.length - before, times, "asked again, it would cost again");
+    assert.equal(here.simulator.requests.length - before, times, "a retry would be charged again");
     const lines = await usageLines(here, account);
     // Each costs 0.12 USD plus its input, so four fit into the allowance.
     assert.deepEqual(lines.map(({ kind }) => kind).sort(), [

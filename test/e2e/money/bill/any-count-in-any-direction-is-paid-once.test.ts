@@ -120,7 +120,7 @@ test("charged plus absorbed equals the upstream's count, in every direction", as
           Number(memo.output) <= characters && line.amount <= funds,
           `${line.amount} for ${memo.output} tokens`,
         );
-        assert.ok(owedForInput + BigInt(characters) * PRICES.output > funds, `${characters} characters were paid for`);
+        assert.ok(owedForInput + BigInt(characters) * PRICES.output > funds, `${characters} characters were charged`);
         seen.braked++;
         return;
       }

@@ -106,7 +106,11 @@ test("an owner who raises a budget by the price of ten calls before each request
     assert.deepEqual((await search(account, 50, 1_000))[0], "key_budget");
   }
   await raise();
-  assert.deepEqual(await search(account, 50, 1_000), ["key_budget", "0.00", "0.00"], "the dearest, of the budget too");
+  assert.deepEqual(
+    await search(account, 50, 1_000),
+    ["key_budget", "0.00", "0.00"],
+    "the hold is the highest possible cost, for the budget too",
+  );
 });
 
 test("a client whose funds cover its searches is never held at the highest possible cost", async () => {

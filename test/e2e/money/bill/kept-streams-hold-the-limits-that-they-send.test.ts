@@ -90,7 +90,7 @@ test("many streams of a small balance: the sum of their limits costs no more tha
   const limits = limitsOf(one);
   const sum = limits.reduce((a, b) => a + b, 0);
   assert.ok(BigInt(sum) * OUTPUT_NANO <= 1_000_000_000n, `${sum} tokens in ${limits.length} streams`);
-  assert.equal(limits[0], MAX_OUTPUT, "half of the balance covers the most that the first can write");
+  assert.equal(limits[0], MAX_OUTPUT, "half of the balance covers the longest possible output of the first stream");
   assert.ok(limits.length >= 4, `${limits.length} streams run at once`);
   assert.ok(limits.every((limit) => limit >= 16));
   assert.ok((await heldOf(one)) <= 1_000_000_000n);

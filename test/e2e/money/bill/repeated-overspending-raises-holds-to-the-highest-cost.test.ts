@@ -107,7 +107,7 @@ test("the highest possible cost is one token per byte and all that the model can
   for (let i = 0; i < 3; i++) assert.ok((await chat(100_000_000n, 100_000, {})()) < 2_000_000n);
   const bytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", max_tokens: 100, n: 2 })).length);
   assert.equal(await chat(5_000_000_000n, 20, { n: 2 })(), bytes * 3_000n + 2n * BigInt(OUTPUT) * 15_000n);
-  assert.equal(limitSent(here), 100, "the client's own limit stands");
+  assert.equal(limitSent(here), 100, "the limit of the client is unchanged");
   // A stream without a limit gets what the model can produce, and all of it is held.
   const open = { stream: true, max_tokens: undefined };
   const openBytes = BigInt(JSON.stringify(bodyOf("chat", { model: "chat-figure", ...open })).length);

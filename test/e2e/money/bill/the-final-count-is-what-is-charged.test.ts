@@ -43,7 +43,7 @@ test("the part that neither the hold nor free funds cover is absorbed under its 
   const page = await settledMetrics(here.adminUrl);
   const shown = [...page.matchAll(/^tollgate_absorbed_usd_total\{.*cause="over_hold".*\} (\S+)$/gm)];
   const sum = shown.reduce((total, [, usd]) => total + Number(usd), 0);
-  assert.equal(sum.toFixed(2), (1.55 * PROTOCOL_LIST.length).toFixed(2), "and operators see what they lose");
+  assert.equal(sum.toFixed(2), (1.55 * PROTOCOL_LIST.length).toFixed(2), "the metrics show the absorbed amount");
 });
 
 test("a count above the limit that was sent is charged and marked in the line", async () => {

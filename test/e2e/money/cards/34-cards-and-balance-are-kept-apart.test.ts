@@ -43,7 +43,7 @@ test("row 34: a key with only cards in a pay-per-use group gets 403 in every pro
   await here.store.changeKey(account.tag, account.keyId, { group: "cards" });
   for (const protocol of PROTOCOL_LIST) {
     const reply = await ask(here, protocol, account.key);
-    assert.equal(reply.status, 200, "the very next request");
+    assert.equal(reply.status, 200, "the next request uses the new group");
     await reply.text();
     await assertAtRest(here, account);
   }
@@ -97,10 +97,14 @@ test("the card that ends first pays until it cannot cover the useful minimum", a
     await reply.text();
     await assertAtRest(here, account);
     payers.push((await usageLines(here, account)).at(-1)?.debit ?? "");
-    assert.ok(payers.length < 100, "the first card lasts for ever");
+    assert.ok(payers.length < 100, "the first card does not expire");
   }
   assert.equal(payers[0], `ent_${sooner}`);
-  assert.equal(payers.lastIndexOf(`ent_${sooner}`), payers.indexOf(`ent_${later}`) - 1, "one card after the other");
+  assert.equal(
+    payers.lastIndexOf(`ent_${sooner}`),
+    payers.indexOf(`ent_${later}`) - 1,
+    "the second card starts after the first",
+  );
   const cards = (await here.store.listCards(account.tag))?.cards ?? [];
   assert.deepEqual(
     cards.map(({ id }) => id),

@@ -63,14 +63,14 @@ test("of ten thousand guesses by one account a handful is looked up, and one ala
 
   const [good] = await sell(real, 1);
   const redeem = () => ask("POST", "/admin/v1/accounts/mallory/redemptions", { code: good?.text });
-  assert.equal((await redeem()).status, 429, "a right code is no different while it is blocked");
+  assert.equal((await redeem()).status, 429, "a correct code is refused too while the account is blocked");
   clock.advance(MINUTE_MS);
   assert.equal((await redeem()).status, 201);
   for (let minute = 0; minute < 20; minute++) {
     for (let i = 0; i < 6; i++) await guess();
     clock.advance(MINUTE_MS);
   }
-  assert.equal(lookUps, 5 + 1 + 15, "twenty a day, whatever the minutes say");
+  assert.equal(lookUps, 5 + 1 + 15, "at most twenty attempts a day, whatever the limit per minute");
   clock.advance(24 * HOUR_MS);
   assert.equal((await guess()).status, 404);
 });
@@ -89,7 +89,8 @@ test("a code that does not exist, a void one and one that another account redeem
   assert.deepEqual([...new Set(answers.map(({ status, text }) => `${status} ${text}`))], [`404 ${answers[0]?.text}`]);
   assert.equal(answers[0]?.json.error.code, "code_not_redeemable");
   const said = JSON.stringify([log, answers.map(({ text }) => text)]);
-  for (const code of [used.text, voided.text, unknown]) assert.ok(!said.includes(code), "a code's text is in a log");
+  for (const code of [used.text, voided.text, unknown])
+    assert.ok(!said.includes(code), "the text of a code is in no log line and no answer");
 });
 
 test("a mistyped code is reported without a lookup and does not count as a failure", async (t) => {
@@ -176,7 +177,7 @@ test("the failure count is bounded: the oldest accounts are dropped in a flood, 
   assert.equal(budget.waitMs("a"), 1);
   clock.advance(1);
   assert.equal(budget.waitMs("a"), 0);
-  assert.equal(budget.failed("a"), true, "the third of the day");
+  assert.equal(budget.failed("a"), true, "it is the third failure of the day");
   assert.equal(budget.waitMs("a"), 24 * HOUR_MS - MINUTE_MS);
   clock.advance(24 * HOUR_MS - MINUTE_MS);
   assert.equal(budget.waitMs("a"), 0);

@@ -198,7 +198,7 @@ test("an invalid batch request is refused with its reason, and no code is create
   }
   assert.equal((await shop.ask("GET", "/admin/v1/code-batches/nothing")).status, 400);
   const made = await shop.ask("POST", "/admin/v1/codes", { ...good, label: "x".repeat(128) });
-  assert.equal(made.status, 201, "today is a day to come, and 128 characters are a label");
+  assert.equal(made.status, 201, "the current day counts as a future day, and a label may have 128 characters");
 });
 
 test("the same request again creates no second batch", async (t) => {

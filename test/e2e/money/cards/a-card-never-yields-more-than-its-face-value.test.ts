@@ -150,7 +150,7 @@ class Month {
     const answer = await this.#store.admit(ask);
     if (answer.outcome === "refused") {
       assert.ok(["no_entitlement", "not_in_plan", "quota_used", "concurrency"].includes(answer.cause), answer.cause);
-      assert.ok(payers.length === 0 || answer.cause === "concurrency", "a card that could pay was passed over");
+      assert.ok(payers.length === 0 || answer.cause === "concurrency", "a card that could pay is not passed over");
       return;
     }
     assert.equal(answer.entitlement, payers[0]?.id, "the running card that ends first pays");
@@ -179,11 +179,15 @@ class Month {
     assert.deepEqual(state.entitlements.map((e) => e.id).sort(), this.#codes.map(({ id }) => id).sort());
     for (const { id, facts } of this.#codes) {
       const e = state.entitlements.find((one) => one.id === id) as Entitlement;
-      assert.deepEqual([e.quota, e.untilMs - e.fromMs], [facts.quota, facts.lastsMs], "nothing renews a card");
+      assert.deepEqual(
+        [e.quota, e.untilMs - e.fromMs],
+        [facts.quota, facts.lastsMs],
+        "the quota and the duration of a card never change",
+      );
       const lines = state.ledger.filter((line) => line.debit === `ent_${id}` || line.credit === `ent_${id}`);
       const sum = (side: "debit" | "credit") =>
         lines.filter((line) => line[side] === `ent_${id}`).reduce((total, line) => total + line.amount, 0n);
-      assert.equal(sum("credit"), facts.quota ?? 0n, "the card's own line");
+      assert.equal(sum("credit"), facts.quota ?? 0n, "the credits of the card are its face value");
       assert.equal(sum("debit"), e.spent, "what was spent is in the ledger");
       assert.ok(e.spent + e.held <= (facts.quota ?? 0n), `${id} yields more than its face value`);
     }

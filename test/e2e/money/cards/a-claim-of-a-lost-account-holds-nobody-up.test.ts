@@ -37,8 +37,8 @@ test("of two half-done redemptions the one whose account is lost waits, and the 
   assert.ok(lost && sound);
   await redis.command("DEL", accountKey(lost));
 
-  assert.equal(await store.finishClaims(1), 0, "the oldest is that of the lost account");
-  assert.equal(await store.finishClaims(1), 1, "it went behind the other");
+  assert.equal(await store.finishClaims(1), 0, "the oldest claim is that of the lost account");
+  assert.equal(await store.finishClaims(1), 1, "the claim of the lost account was moved behind the other");
   assert.deepEqual(
     (await store.listCards(sound))?.cards.map(({ id }) => id),
     [codes[1]?.id],

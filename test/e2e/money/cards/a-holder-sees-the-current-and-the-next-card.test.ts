@@ -57,11 +57,11 @@ function giftTests(bench: () => Bench): void {
     assert.deepEqual(words, [`gifts:day ent_${cards[0]?.id} 5000000000 sorry-1`]);
     await shop.json("card", "gift", "alice", "flat");
     await shop.json("card", "gift", "alice", "flat");
-    assert.equal((await store.listCards(tag))?.cards.length, 3, "without an id each is another one");
+    assert.equal((await store.listCards(tag))?.cards.length, 3, "without an id each gift is a new card");
     await makeAccount(store, "erin", { group: "cards" });
     const same = await shop.ask("POST", "/admin/v1/accounts/erin/gifts", { card: "day", id: "sorry-1" });
-    assert.equal(same.status, 201, "an id is the account's own");
-    assert.notEqual(same.json.entitlement.id, cards[0]?.id, "no ledger account is two customers'");
+    assert.equal(same.status, 201, "another account may use the same id");
+    assert.notEqual(same.json.entitlement.id, cards[0]?.id, "two accounts never share a ledger account");
     const audit = await auditToEnd(auditAccount(store, { name: "alice", tag }));
     assert.deepEqual([audit.outcome, audit.totals.get("gifts")], ["balanced", -5_000_000_000n]);
     assert.match((await shop.tollgate("ledger", "verify", "--account", "alice")).out, /gifts +-5\.00/);
@@ -114,7 +114,7 @@ function giftTests(bench: () => Bench): void {
     ]);
     const shown = await shop.tollgate("account", "show", "carol");
     assert.match(shown.out, / week +pro +cards +running .* 5\.00 +0\.00 +0\.00 +5\.00 +week gift_\w+ from 2027-04-18T/);
-    assert.doesNotMatch(shown.out, / ended /, "what an account has is shown; what it had, card list has");
+    assert.doesNotMatch(shown.out, / ended /, "ended cards are shown by `card list` only");
     const sheet = await shop.tollgate("card", "list", "carol", "--format", "csv");
     assert.match(sheet.out, /^id,card,plan,group,state,from,until,quota_usd,spent_usd,held_usd,rest_usd,next_card\r\n/);
     await makeAccount(bench().store, "dave");
@@ -154,7 +154,7 @@ test("the next card is of the same group, is still usable, and does not end earl
   assert.deepEqual(
     showCards(cards, 10).map(({ running }) => running),
     [false, true, true, true, true, false],
-    "begun and not ended, used up or not",
+    "a card runs from its start to its end, even if it is used up",
   );
 });
 

@@ -64,7 +64,7 @@ test("a crash after each step is completed by the claimer's next attempt, or by 
       assert.deepEqual(await creditsOf(store, tag, swept), [1, "redeemed"]);
     }
     assert.equal((await store.inspect(other))?.entitlements.length, 0);
-    assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:0/, "no note is left");
+    assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:0/, "no claim is left");
   } finally {
     await store.close();
     await redis.stop();
@@ -106,7 +106,7 @@ test("an account that is closed between the steps gets the card in the end, and 
       for (const code of [swept, retried]) assert.deepEqual(await creditsOf(store, tag, code), [1, "redeemed"]);
       assert.equal(await store.finishClaims(100), 0, "nothing is left to finish");
     }
-    assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:0/, "no note is left");
+    assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:0/, "no claim is left");
   } finally {
     await store.close();
     await redis.stop();
@@ -122,10 +122,10 @@ function dyingAfter(real: RedisConnection, commands: number): RedisConnection {
       if (typeof own !== "function" || name === "ready" || name === "close") return own;
       return async (...args: unknown[]) => {
         if (left > 0) left -= 1;
-        else throw new Error("the process is gone");
+        else throw new Error("the process has ended");
         const reply = await (own.apply(target, args) as Promise<unknown>);
         if (left > 0) return reply;
-        throw new Error("the process is gone, and the reply with it");
+        throw new Error("the process ended before it received the reply");
       };
     },
   });
@@ -178,7 +178,11 @@ test("a claim that never reached Redis leaves the code to the next account that 
     await dieAfter(redis, 0, code.hash, tag);
     await dieAfter(redis, 0, lost.hash, tag);
     assert.equal(await store.finishClaims(100), 0);
-    assert.match(await redis.command("ZCARD", "{idx:codes}:claims"), /^:2/, "its claim may be on its way");
+    assert.match(
+      await redis.command("ZCARD", "{idx:codes}:claims"),
+      /^:2/,
+      "the claim is kept, since its request may still arrive",
+    );
     assert.equal((await store.redeem({ hash: code.hash, tag })).outcome, "redeemed");
     redis.setTime(startMs + 3_600_000);
     assert.equal(await store.finishClaims(100), 0);

@@ -63,7 +63,7 @@ test("a page is one file without scripts, and user input in it is escaped", asyn
   assert.equal(codes.length, 3);
   for (const code of codes) {
     assert.equal(readCode(code)?.length, 64);
-    assert.ok(!`${ran.out}${ran.err}`.includes(code), "the file is the only place");
+    assert.ok(!`${ran.out}${ran.err}`.includes(code), "the codes are in the file only");
   }
   assert.ok(page.includes("=1+1 &lt;b&gt;&quot;Fair&quot; &amp; &#39;more&#39;&lt;/b&gt;"), page);
   assert.match(page, /day, 1 day, worth 5\.00 USD, redeem by 2027-05-01 \(UTC\)/);

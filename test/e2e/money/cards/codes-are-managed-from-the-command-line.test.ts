@@ -90,7 +90,7 @@ test("a void code cannot be redeemed, a redeemed one cannot be voided, and repea
   const refused = await tollgate("code", "void", two.id);
   assert.deepEqual([refused.status, /has been redeemed/.test(refused.err)], [1, true]);
   assert.match((await tollgate("code", "void", "code_0000000000000000")).err, /no code with the id/);
-  assert.equal((await tollgate("code", "void", one.code)).status, 1, "the code itself is no id");
+  assert.equal((await tollgate("code", "void", one.code)).status, 1, "a code is not accepted as its id");
 });
 
 test("a changed configuration does not change cards that were already sold", async (t) => {

@@ -74,7 +74,7 @@ test("the sweep runs at the start and every minute, continues after a failure, a
   await sweeper.stop();
   clock.advance(600_000);
   assert.equal(sweeps, 3);
-  assert.equal(lines.length, 2, "a sweep that finds nothing says nothing");
+  assert.equal(lines.length, 2, "a sweep that finds nothing logs nothing");
 });
 
 test("the claim of a damaged account waits, and does not delay other accounts' claims or notices", async () => {

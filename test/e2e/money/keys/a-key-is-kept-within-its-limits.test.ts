@@ -48,7 +48,7 @@ test("a budget lowers the output limit to what is left of it, is never exceeded,
     await reply.text();
     if (reply.headers.has("x-tollgate-clamped")) clamped++;
   }
-  assert.ok(clamped > 0, "the last ones got what was left");
+  assert.ok(clamped > 0, "the last requests got a lower limit");
   assert.equal(reply.status, 403);
   const midnight = `${new Date(Date.now() + 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`;
   assert.equal(reply.headers.get("x-tollgate-budget-reset"), midnight);
@@ -118,7 +118,7 @@ test("a key's own rate limit is reported with its own figure; its models and add
   const models = await fetch(`${here.url}/v1/models`, { headers: { authorization: `Bearer ${elsewhere.key}` } });
   assert.equal(models.status, 403);
   const broken = await ask(here, "chat", elsewhere.key, {}, { raw: "{" });
-  assert.equal(broken.status, 403, "the key comes before the body");
+  assert.equal(broken.status, 403, "the key is checked before the body");
   await here.store.changeKey(elsewhere.tag, elsewhere.keyId, {
     caps: "",
     limits: limitsText({ addresses: ["127.0.0.0/8"] }),

@@ -35,7 +35,7 @@ for (const overlapMs of [0, 3_600_000]) {
     await assertAtRest(here, account);
     const lines = await usageLines(here, account);
     assert.equal(lines.length, STREAMS + (overlapMs === 0 ? 1 : 2));
-    assert.deepEqual(new Set(lines.map(({ key }) => key)), new Set([account.keyId]), "one key");
+    assert.deepEqual(new Set(lines.map(({ key }) => key)), new Set([account.keyId]), "both values count as one key");
     assert.equal(new Set(lines.map(({ reference }) => reference)).size, lines.length);
   });
 }

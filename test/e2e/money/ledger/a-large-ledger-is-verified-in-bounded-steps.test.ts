@@ -96,7 +96,7 @@ test("no step of an audit asks the store for more than a bounded amount", async 
       counts.push(Math.max(0, ...Object.values(ask).map((names) => (Array.isArray(names) ? names.length : 0))));
       return store.readFigures(of, ask);
     },
-    inspect: () => assert.fail("the whole account is read"),
+    inspect: () => assert.fail("the whole account is not read"),
   });
   let steps = 0;
   for await (const { lines, linesMax } of auditAccount(counted, { name: "Steps", tag })) {
@@ -176,7 +176,7 @@ test("a person at a terminal sees the progress, and nothing of it is left at the
 test("an audit that the gateway has forgotten restarts, but not endlessly", async (t) => {
   const { console, store } = await scene(t);
   const first = await console.ask("GET", "/admin/v1/ledger/verification?account=large");
-  assert.ok(first.json.progress, "it is cut");
+  assert.ok(first.json.progress, "the audit stops before its end");
   const [place] = [JSON.parse(Buffer.from(first.json.next, "base64url").toString())];
   const unknown = Buffer.from(JSON.stringify([place[0], "0".repeat(24)])).toString("base64url");
   const again = await console.ask("GET", `/admin/v1/ledger/verification?account=large&cursor=${unknown}`);
@@ -222,7 +222,7 @@ test("if the store becomes unreachable in the middle, the command waits and cont
   assert.deepEqual(
     read,
     Array.from({ length: 900 / 50 }, (_, page) => 50 * page),
-    "nothing is read twice",
+    "no line is read twice",
   );
   assert.match(ran.out, /large +balanced +900 /);
 });

@@ -148,7 +148,7 @@ test("each step leaves the lines and the balance that finance expects, and the w
   assert.equal(
     totals.reduce<bigint>((sum, usd) => sum + (usd ?? 0n), 0n),
     0n,
-    "double entry",
+    "debits equal credits",
   );
   assert.equal((await tollgate(here, "ledger", "verify")).out, "Accounts verified: 1; out of balance: 0.\n");
 });

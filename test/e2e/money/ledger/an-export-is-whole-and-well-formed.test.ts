@@ -35,7 +35,7 @@ function readCsv(text: string): string[][] {
     if (text[at] === '"') {
       for (at += 1; ; at += 2) {
         const end = text.indexOf('"', at);
-        assert.notEqual(end, -1, "an open quote");
+        assert.notEqual(end, -1, "the quote is closed");
         value += text.slice(at, end);
         at = end;
         if (text[at + 1] !== '"') break;

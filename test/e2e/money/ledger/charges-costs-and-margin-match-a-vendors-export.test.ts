@@ -247,7 +247,7 @@ test("invalid options and files are status 2", async () => {
   }
   const nothing = await tollgate(here, "reconcile", "--from", join(dir, "1.csv"), "--upstream", "nobody");
   assert.match(nothing.out, /The ledger has no entries for it/);
-  assert.equal(nothing.status, 1, "a mistyped upstream is no bill that agrees");
+  assert.equal(nothing.status, 1, "a mistyped upstream is not reported as a match");
   assert.match(nothing.err, /^Nothing was compared/);
 });
 

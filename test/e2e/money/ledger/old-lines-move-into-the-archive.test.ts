@@ -144,7 +144,7 @@ test("a run that is interrupted after any of its requests loses and duplicates n
   mkdirSync(dir);
   let cuts = 0;
   for (let calls = 0; ; calls++) {
-    assert.ok(calls < 40, "it never finishes");
+    assert.ok(calls < 40, "it does not finish");
     const ran = await cutAfter(calls, "ledger", "archive", "--before", before, "--to", dir, "--account", account.name);
     const verified = await tollgate("ledger", "verify", "--account", account.name, "--archive", dir);
     assert.equal(verified.status, 0, `${calls} requests: ${verified.err}`);
@@ -278,7 +278,7 @@ test("the admin API removes nothing if the caller does not know its digest", asy
   assert.equal(await post({ before: "2026-02-30", after: 0, through: 5, sha256 }), "400 malformed");
   const all = await here.store.readLedger(account.tag, 0, 100);
   const younger = { before, after: 0, through: 13, sha256: digestOf(all.slice(0, 13)) };
-  assert.equal(await post(younger), "409 not_before", "its last line is younger, all others are not");
+  assert.equal(await post(younger), "409 not_before", "only the last line is too recent");
   assert.equal(await post({ before: "2999-01-01", after: 0, through: 5, sha256 }), "409 too_young");
   assert.equal(await post({ before, after: 0, through: 5 }), "400 missing_member");
   assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);

@@ -251,7 +251,7 @@ async function faultsOf(path: string): Promise<readonly string[]> {
 test("each byte of a file that is changed, removed or inserted is detected", async () => {
   const path = fileOf(alice, "first");
   const text = gunzipSync(readFileSync(path));
-  assert.ok(text.includes("\ufffd"), "a note has what bytes that are no UTF-8 are read as");
+  assert.ok(text.includes("\ufffd"), "bytes that are not UTF-8 are read as this character");
   const headEnd = text.indexOf("\n");
   const unnoticed: string[] = [];
   for (let at = 0; at < text.length; at++) {

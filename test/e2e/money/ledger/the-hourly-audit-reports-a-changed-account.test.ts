@@ -59,7 +59,7 @@ test("a doctored account raises the gauge at the next audit, and is named in the
   assert.deepEqual(
     told.map(({ kind, data }) => [kind, data.finding, data.account_id, data.findings]),
     [["books_off", "ledger_unbalanced", `acct_${doctored.tag}`, "4"]],
-    "told of once, however often it is found",
+    "the finding is reported once",
   );
 
   db.prepare("UPDATE ledger SET amount = amount - 1 WHERE tag = ? AND seq = 240").run(doctored.tag);

@@ -45,7 +45,7 @@ async function scene(t: TestContext, failing: (store: Store) => Store): Promise<
     async until(gauge, value) {
       for (let turns = 0; ; turns++) {
         if ((await metrics.page()).body.includes(`tollgate_${gauge} ${value}\n`)) return;
-        assert.ok(turns < 100_000, `${gauge} never is ${value}`);
+        assert.ok(turns < 100_000, `${gauge} never becomes ${value}`);
         clock.advance(10);
         await setImmediate();
       }

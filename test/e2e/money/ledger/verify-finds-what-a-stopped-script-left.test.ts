@@ -69,7 +69,7 @@ for (const scene of SCENES.filter(({ script, step }) => !step && CHANGES.include
         isHalf,
         `${at}: ${moved}`,
       );
-      assert.deepEqual(await marksOf(theatre.direct.store), [], `${at}: its line may still come`);
+      assert.deepEqual(await marksOf(theatre.direct.store), [], `${at}: the line of the mark may still be written`);
       await scene.act(theatre.proxied);
       assert.deepEqual(await marksOf(theatre.direct.store), [], `${at}, ended`);
       assert.deepEqual(await findingsOf(theatre.direct.store, TAG), whole, `${at}, ended`);

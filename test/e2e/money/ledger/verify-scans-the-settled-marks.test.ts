@@ -86,10 +86,14 @@ test("an answer ends in the middle of the keys, the next one continues, and a fo
   const unknown = await ask("GET", `/admin/v1/ledger/marks?cursor=${place("", "0".repeat(24))}`);
   assert.deepEqual([unknown.status, unknown.json.restarted], [200, true]);
   const other = await ask("GET", `/admin/v1/ledger/marks?account=whole&cursor=${unknown.json.next}`);
-  assert.deepEqual([other.status, other.json.restarted], [200, true], "another account's is not gone on with");
+  assert.deepEqual([other.status, other.json.restarted], [200, true], "a cursor of another account is not continued");
   const [, kept] = JSON.parse(Buffer.from(other.json.next, "base64url").toString());
   const elsewhere = await ask("GET", `/admin/v1/ledger/marks?account=whole&cursor=${place("0:1", kept)}`);
-  assert.deepEqual([elsewhere.status, elsewhere.json.restarted], [200, true], "nor is what began elsewhere");
+  assert.deepEqual(
+    [elsewhere.status, elsewhere.json.restarted],
+    [200, true],
+    "a cursor with another start is not continued",
+  );
   for (const wrong of ["x", place("a", ""), place("0:0"), place("0:x", ""), place("-1:0", ""), place(0, "")]) {
     const refused = await ask("GET", `/admin/v1/ledger/marks?cursor=${wrong}`);
     assert.deepEqual([refused.status, refused.json.error?.code], [400, "malformed"], wrong);
@@ -167,7 +171,7 @@ for (const path of ["verification", "marks"]) {
       for (const [at, step] of steps.entries()) {
         const before = steps[at - 1];
         if (!before) continue;
-        assert.ok(step.turn > before.turn, `step ${at} had the turn of the one before`);
+        assert.ok(step.turn > before.turn, `step ${at} ran in the same turn as the one before`);
         // A timer of Node.js may fire a millisecond early.
         assert.ok(step.atMs - before.atMs >= pauseMs - 1, `step ${at} came after ${step.atMs - before.atMs} ms`);
       }

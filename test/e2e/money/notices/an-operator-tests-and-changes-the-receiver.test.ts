@@ -92,7 +92,7 @@ test("waiting notices are listed with the reason, and go to a receiver that repl
   assert.deepEqual(
     [set.out, set.err],
     [`A notice is sent when the balance of ${name} falls below 9.50 USD.\n`, ""],
-    "who is told is configured",
+    "the receiver is taken from the configuration",
   );
   assert.match((await tollgate("account", "show", name)).out, /^Notice below USD +9\.50$/m);
   await tollgate(...adjust(name, "-1", "a1"));

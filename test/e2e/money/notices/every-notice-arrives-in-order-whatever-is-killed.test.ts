@@ -172,18 +172,18 @@ function judge(
   assert.deepEqual(
     receiver.log.filter(({ type }) => type === "unverified"),
     [],
-    "each was signed",
+    "each notice is signed",
   );
   for (const [name, references] of wanted) assert.deepEqual(taken(receiver, name), references, name);
   const bodies = new Map<string, string>();
   let again = 0;
   for (const { id, body } of receiver.log) {
     if (bodies.has(id)) again += 1;
-    assert.equal(bodies.get(id) ?? body, body, `${id} is the same however often it is sent`);
+    assert.equal(bodies.get(id) ?? body, body, `${id} is the same in each delivery`);
     bodies.set(id, body);
   }
   const all = [...wanted.values()].flat();
-  assert.equal(bodies.size, new Set(all).size, "an id for each notice, and no other");
+  assert.equal(bodies.size, new Set(all).size, "each notice has an id of its own");
   const failed = receiver.log.filter(({ status }) => status >= 300).length;
   assert.ok(all.length > (ACCOUNTS * CHARGES) / 2, `${all.length} notices`);
   assert.ok(kills.length >= 4 && failed > 0, `${kills.length} kills, ${failed} answers of 500`);

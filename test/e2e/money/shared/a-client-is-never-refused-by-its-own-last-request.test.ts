@@ -26,7 +26,7 @@ async function oneAfterAnother(house: House, group: string, stream: boolean): Pr
   const body = chat({ model: "chat-cheap", maxTokens: 16, stream });
   const { hold, cost } = await priceOf(gateway, body);
   const spent = cost * BigInt(REQUESTS);
-  assert.ok(cost > 0n && spent < hold, "two holds must never fit at once");
+  assert.ok(cost > 0n && spent < hold, "two holds do not fit at once");
   const funds = hold + spent;
   const { name, key } = await openAccount(gateway, { funds, group });
   const wrong: string[] = [];

@@ -76,6 +76,6 @@ test("of 160 concurrent requests, four processes admit five at a limit of five",
     assert.equal(answers.filter((answer) => answer.status === 200).length, PLACES);
     assert.equal(refused, AT_ONCE - PLACES);
     await untilNothingHeld(first, name);
-    assert.equal((await ask(first, key, BODY)).status, 200, "the places are free again");
+    assert.equal((await ask(first, key, BODY)).status, 200, "the slots are free again");
   });
 });

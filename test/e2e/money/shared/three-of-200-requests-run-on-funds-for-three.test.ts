@@ -44,7 +44,7 @@ async function race(house: House): Promise<void> {
   const during = await fundsOf(first, account.name);
   simulator.release();
   const given = await Promise.all(answers);
-  assert.equal(simulator.count - before, 3, "requests that went upstream");
+  assert.equal(simulator.count - before, 3, "only requests with funds are sent to the upstream");
   assert.deepEqual(during, { balance: funds, held: 3n * full.hold });
   assert.equal(given.filter((answer) => answer.status === 200).length, 3);
   const refused = given.filter((answer) => answer.status !== 200).map(({ status, cause }) => `${status} ${cause}`);

@@ -213,7 +213,7 @@ test("the executable serves in the image's file system, as a user who may write 
   assert.deepEqual(await exited, [0, null]);
   const wrote = globSync("**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile()).length;
   const kept = globSync("var/lib/tollgate/**", { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
-  assert.equal(wrote, files.length + 1 + kept.length, "the configuration, and what is in the volume");
+  assert.equal(wrote, files.length + 1 + kept.length, "only the configuration and the files in the volume are added");
 });
 
 test("a truncated file reports it, and runs nothing", async () => {

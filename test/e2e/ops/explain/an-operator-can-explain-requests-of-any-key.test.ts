@@ -39,7 +39,7 @@ test("as text: the answer, every step, and the possible routes", async () => {
   assert.match(good.out, /^up-chat +healthy +chat +yes +none needed +- +set system header$/m);
 
   const bad = await explain(poor);
-  assert.equal(bad.status, 0, "a question that has an answer");
+  assert.equal(bad.status, 0, "a refusal that is predicted is an answer too");
   assert.match(bad.out, /^Answer +403 insufficient_balance$/m);
   assert.match(bad.out, /^Remedy +Top up the balance, or change the key to a time-card group\.$/m);
   assert.match(bad.out, /^funds +NO +The balance does not cover the least that this request can cost\.$/m);

@@ -225,8 +225,8 @@ for (const protocol of PROTOCOL_LIST) {
       const reply = await ask(here, protocol, account.key, fields, asked);
       const told = (await reply.json()) as Explanation;
       await assertAtRest(here, account);
-      assert.deepEqual(await here.store.inspect(account.tag), before, "explaining changes nothing");
-      assert.equal(here.simulator.count, upstream, "explaining asks nobody");
+      assert.deepEqual(await here.store.inspect(account.tag), before, "explain changes nothing in the store");
+      assert.equal(here.simulator.count, upstream, "explain sends nothing to an upstream");
 
       const real = await ask(here, protocol, account.key, fields, one.options);
       const answer = real.status === 200 ? {} : ((await real.json()) as Explanation).error;
@@ -259,7 +259,7 @@ test("the cases include a lowered limit, a lossy translation and a route that ca
   assert.match(kept.clamped, /^max_output_tokens=\d\d\d\d$/);
   const lossy = await told("rich", "chat", { model: "messages-1", seed: 7 });
   assert.deepEqual(lossy.routes[0].dropped, ["seed"]);
-  assert.equal(lossy.routes[0].upstream, undefined, "an owner is told no name of an upstream");
+  assert.equal(lossy.routes[0].upstream, undefined, "names of upstreams are not shown to owners");
   const blind = await told("rich", "messages", { model: "blind", ...IMAGE_TURN.messages });
   assert.equal(blind.expected.status, 400);
   assert.equal(blind.routes[0].carries, false);
@@ -339,7 +339,7 @@ test("the path of decisions ends with the refusal", async () => {
   const at = poor.steps.findIndex(({ ok }: Explanation) => ok === false);
   assert.equal(poor.steps[at].step, "funds");
   assert.ok(poor.steps.slice(at + 1).every(({ ok }: Explanation) => ok === null));
-  assert.equal(poor.routes.length, 1, "routes are told even where funds are not enough");
+  assert.equal(poor.routes.length, 1, "routes are shown even if the funds do not suffice");
 
   assert.equal((await explain("rich", { model: "responses-1", input: "hi" })).protocol, "responses");
   assert.equal((await explain("rich", { ...body, system: "be brief" })).protocol, "messages");

@@ -132,7 +132,7 @@ test("prediction and store give the same answer, payer and hold, one request aft
       "requests",
       "tokens",
     ],
-    "every answer came up",
+    "every answer has occurred",
   );
 });
 

@@ -116,14 +116,14 @@ for (const [name, startFront] of [
       front = await startFront([first, second]);
       const key = await keyOf(first, "drained");
       const { readers, requests } = await openStreams(front, key, upstream.next);
-      for (const gateway of [first, second]) assert.ok((await inFlight(gateway)) > 0, "both have streams");
+      for (const gateway of [first, second]) assert.ok((await inFlight(gateway)) > 0, "both gateways have streams");
       const clients = Array.from({ length: CLIENTS }, () => new Traffic(front as Front, key));
       traffic.push(...clients);
       await passed(clients);
 
       const drained = run(front.out(first));
       await refused(portA);
-      assert.equal(drained.child.exitCode, null, "streams hold the drain");
+      assert.equal(drained.child.exitCode, null, "the drain waits for the streams");
       await passed(clients);
       // A process in its last moments has no signal handler any more, and a signal would end it with another status.
       serving.delete(first);

@@ -60,7 +60,7 @@ async function namedBehind(t: TestContext, change: (manager: Manager["typed_conf
 
 test("with the line of deploy/envoy.yaml a name comes only from the front's own filter", async (t) => {
   const line = COMMENTED.exec(readFileSync(ENVOY_FILE, "utf8"))?.[2];
-  assert.ok(line, "the line is there");
+  assert.ok(line, "deploy/envoy.yaml has the line");
   assert.match(await checkEnvoyFile((text) => text.replace(COMMENTED, "$1$2")), /OK/);
   const take = ({ early_header_mutation_extensions: [first] }: Manager["typed_config"]) =>
     first?.typed_config.mutations.push(...(parse(line) as unknown[]));

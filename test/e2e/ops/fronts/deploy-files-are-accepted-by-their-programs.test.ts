@@ -95,7 +95,11 @@ test("drain.sh: the shell can parse it, misuse is exit status 2, and a wrong ser
     writeFileSync(file, text);
     assert.equal(drain(["nginx-back", file, "127.0.0.1:1"], { NGINX_CMD: "true" }).status, 1);
     assert.equal(read(file), text);
-    assert.equal(drain(["nginx-back", file, "127.0.0.1:8787"], { NGINX_CMD: "false" }).status, 1, "nginx refuses");
+    assert.equal(
+      drain(["nginx-back", file, "127.0.0.1:8787"], { NGINX_CMD: "false" }).status,
+      1,
+      "nginx refuses the file",
+    );
     assert.equal(read(file), text);
   } finally {
     rmSync(dir, { recursive: true, force: true });
@@ -123,7 +127,7 @@ test("promtool: the scrape job of kubernetes.yaml sends a token, and the alerts 
   const [pod] = text.split("kind: StatefulSet\n").slice(1);
   assert.match(pod ?? "", /labels: \{ app: tollgate \}/);
   assert.match(pod ?? "", /name: admin, containerPort: 8788/);
-  assert.ok(!text.includes("prometheus.io/scrape:"), "a job of all pods has no token");
+  assert.ok(!text.includes("prometheus.io/scrape:"), "a scrape job for all pods has no token");
   const dir = mkdtempSync(join(tmpdir(), "tollgate-scrape-"));
   try {
     const [token, file] = [join(dir, "token"), join(dir, "prometheus.yml")];

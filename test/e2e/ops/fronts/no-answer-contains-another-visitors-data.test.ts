@@ -22,7 +22,7 @@ for (const kind of FRONTS) {
       assertHeld(outcomes);
       // If the front refused all of them, this test would prove nothing.
       const served = outcomes.filter(({ status }) => status === 200).length;
-      assert.ok(served > outcomes.length / 2, `${served} came as far as the site`);
+      assert.ok(served > outcomes.length / 2, `${served} requests reached the site`);
       assert.ok(!here.log.some((line) => String(line.msg).includes("defect")));
     });
   }

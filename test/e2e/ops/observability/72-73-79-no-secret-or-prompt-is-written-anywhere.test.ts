@@ -117,7 +117,7 @@ test("rows 72, 73, 79: nothing that is written contains a key, a prompt, an answ
   const made = await admin("POST", "/codes", { card: "day", count: 1 });
   const { items } = (await made.json()) as { items: { code: string }[] };
   const code = items[0]?.code ?? "";
-  assert.ok(code.length >= 16, "a code was made");
+  assert.ok(code.length >= 16, "a code was created");
   await admin("POST", `/accounts/${name}/redemptions`, { code });
 
   const answers = await traffic(here, key);
@@ -147,7 +147,7 @@ test("rows 72, 73, 79: nothing that is written contains a key, a prompt, an answ
   const secret = key.slice(13);
   const canaries = [key, secret, PROMPT, ANSWER, code, code.replaceAll("-", ""), ...CONFIGURED];
   for (const [where, text] of written) {
-    assert.ok(text.length > 0, `${where} was looked at`);
+    assert.ok(text.length > 0, `${where} was searched`);
     for (const canary of canaries) assert.ok(!text.includes(canary), `${canary.slice(0, 8)}… in ${where}`);
   }
 });

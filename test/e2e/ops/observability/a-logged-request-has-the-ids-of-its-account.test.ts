@@ -25,7 +25,11 @@ test("a request's log line has the ids of account and key, even if it is refused
   assert.deepEqual(await told(rich.key, "/v1/models"), [200, `acct_${rich.tag}`, rich.keyId]);
   assert.deepEqual(await told(poor.key), [403, `acct_${poor.tag}`, undefined]);
   const madeUp = newKey(rich.tag, randomBytes);
-  assert.deepEqual(await told(madeUp.text), [401, undefined, undefined], "whoever guesses keys is not the account");
+  assert.deepEqual(
+    await told(madeUp.text),
+    [401, undefined, undefined],
+    "a guessed key is not attributed to its account",
+  );
 });
 
 function get(url: string, key: string): Promise<Response> {

@@ -69,7 +69,7 @@ test("a streamed request is one trace: it continues the front's, and each part i
   assert.equal(facts["gen_ai.provider.name"], "openai");
   assert.equal(facts["gen_ai.usage.output_tokens"], 7);
   assert.equal(facts["gen_ai.usage.cache_read.input_tokens"], 5);
-  assert.equal(sent, `00-${TRACE_ID}-${attempt.spanId}-01`, "the upstream's spans hang below it");
+  assert.equal(sent, `00-${TRACE_ID}-${attempt.spanId}-01`, "the spans of the upstream are children of the attempt");
 });
 
 test("an operator's own headers go upstream beside the trace's", async (t) => {
@@ -95,7 +95,7 @@ test("a failed attempt has its own span, and the request's span says why it fail
   const reply = await ask(here, "messages", key);
   await reply.text();
   await here.requestEnd(reply.headers.get("x-request-id") ?? "");
-  assert.equal(traceparentSent(here), undefined, "only where the operator says so");
+  assert.equal(traceparentSent(here), undefined, "trace context is sent only to upstreams configured for it");
   await here.close();
 
   const spans = collector.spans();

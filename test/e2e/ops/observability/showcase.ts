@@ -194,7 +194,8 @@ async function draw(fromS: number, toS: number): Promise<void> {
     const picture = join(PICTURES, `${name}.png`);
     screenshot(page, picture, size);
     const { size: bytes } = statSync(picture);
-    if (bytes > BYTES_MAX) throw new Error(`${picture} has ${bytes} bytes; ${BYTES_MAX} are the most for a README.`);
+    if (bytes > BYTES_MAX)
+      throw new Error(`${picture} has ${bytes} bytes; a picture of the README may have ${BYTES_MAX}.`);
     console.log(`${picture}  ${Math.round(bytes / 1_000)} KB`);
   }
 }

@@ -25,5 +25,5 @@ test("the last use of a key is in the store when its gateway has ended", async (
   assert.deepEqual([key?.lastUse?.from, key?.lastUse?.by], ["127.0.0.1", "claude-cli/2.1.330"]);
   const atMs = key?.lastUse?.atMs ?? 0;
   assert.ok(atMs >= beforeMs && atMs <= Date.now());
-  assert.equal((await store.listKeys(idle.tag))[0]?.lastUse, undefined, "what was not admitted is no use");
+  assert.equal((await store.listKeys(idle.tag))[0]?.lastUse, undefined, "a request that was not admitted is not a use");
 });

@@ -55,10 +55,10 @@ test("a wrong password, a missing database and a server that evicts are reported
   const refused = async ([store, problem]: (typeof cases)[number]) => {
     const { status, out, err } = await checked(t, store);
     assert.equal(status, 1);
-    assert.match(out, /is good: /, "the file itself");
+    assert.match(out, /is good: /, "the file itself is valid");
     assert.match(err, problem);
     assert.match(err, /^store: it cannot be used: /m);
-    assert.doesNotMatch(out + err, /wrong|right/, "no password");
+    assert.doesNotMatch(out + err, /wrong|right/, "no password is printed");
   };
   // Each check waits for its server.
   await Promise.all(cases.map(refused));

@@ -115,11 +115,14 @@ test("an existing file is not changed; if the file cannot be written, that is re
     asks: "http://127.0.0.1:9/v1/chat/completions",
   });
   const { mode } = statSync(join(dir, "other.yaml"));
-  assert.equal(mode & 0o777, 0o600, "it holds a secret");
+  assert.equal(mode & 0o777, 0o600, "the file contains a secret and is private");
   const again = await tollgate(dir, ["init", ...FLAGS, "--config", "another.yaml"]);
   assert.equal(again.status, 0);
   const keyIn = (file: string) => /sealing_keys: \["([\w-]{43})"\]/.exec(readFileSync(join(dir, file), "utf8"))?.[1];
-  assert.ok(keyIn("other.yaml") && keyIn("other.yaml") !== keyIn("another.yaml"), "each has a sealing key of its own");
+  assert.ok(
+    keyIn("other.yaml") && keyIn("other.yaml") !== keyIn("another.yaml"),
+    "each configuration has its own sealing key",
+  );
 });
 
 test("the written configuration serves the first request, with the commands that init prints", async (t) => {

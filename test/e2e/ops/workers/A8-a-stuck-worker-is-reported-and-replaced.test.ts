@@ -46,12 +46,12 @@ test("a worker stopped and continued does no harm, and one stopped for good is r
   // The parent has accepted the reload; two workers use it, and worker 2 does not yet.
   for (let page = ""; metricSum(page, "tollgate_config_generation") !== 2; page = await metricsPage(gateway));
   assert.equal(await generationOf2(), 1);
-  assert.equal(reloads(), 0, "said to be in force while a worker may still go by the old one");
+  assert.equal(reloads(), 0, "a reload is not counted while a worker may still use the old configuration");
   process.kill(pid, "SIGCONT");
   await gateway.line("configuration reloaded");
   assert.equal(await generationOf2(), 2);
   await untilAllServe(gateway);
-  assert.equal(workerPids(gateway).get(2), pid, "it came back in time and was left alone");
+  assert.equal(workerPids(gateway).get(2), pid, "the worker answered in time and was not replaced");
 
   process.kill(pid, "SIGSTOP");
   const ends = streams.map(({ reader }) => reader.end());
@@ -63,7 +63,7 @@ test("a worker stopped and continued does no harm, and one stopped for good is r
   for (const stream of streams) finish(stream);
   const read = await Promise.all(ends);
   const cut = read.filter((one) => one.cut).length;
-  assert.ok(cut >= 1 && cut < STREAMS, `${cut} of ${STREAMS} were the worker's`);
+  assert.ok(cut >= 1 && cut < STREAMS, `${cut} of ${STREAMS} streams were of this worker`);
   assert.equal(read.filter((one) => !one.cut && one.text.endsWith(CHAT_END)).length, STREAMS - cut);
   for (let i = 0; i < LATER; i++) {
     const reply = await ask(gateway, "chat", scene.account.key, {}, { headers: { connection: "close" } });

@@ -68,7 +68,7 @@ test("kill -9 of one of four workers affects only its own streams", { timeout: 2
       .filter(({ msg }) => msg === "request")
       .map(({ worker }) => worker),
   );
-  assert.equal(busy.size, WORKERS, "traffic is spread");
+  assert.equal(busy.size, WORKERS, "all workers have requests");
 
   const ends = streams.map((stream) => stream.reader.end());
   process.kill(pids.get(2) as number, "SIGKILL");
@@ -76,17 +76,17 @@ test("kill -9 of one of four workers affects only its own streams", { timeout: 2
   await gateway.line("what the last process left is settled");
   await untilAllServe(gateway);
   const now = workerPids(gateway);
-  assert.notEqual(now.get(2), pids.get(2), "it was started again");
-  for (const worker of [1, 3, 4]) assert.equal(now.get(worker), pids.get(worker), "the others go on");
+  assert.notEqual(now.get(2), pids.get(2), "the worker was restarted");
+  for (const worker of [1, 3, 4]) assert.equal(now.get(worker), pids.get(worker), "the other workers continue");
   for (const stream of streams) finish(stream);
   const read = await Promise.all(ends);
   const cut = read.filter((one) => one.cut).length;
   const ended = read.filter((one) => !one.cut && one.text.endsWith(CHAT_END)).length;
-  assert.equal(cut + ended, STREAMS, "a stream is cut with its worker, or whole");
-  assert.ok(cut >= 1 && cut < STREAMS, `${cut} of ${STREAMS} were the worker's`);
+  assert.equal(cut + ended, STREAMS, "a stream is either complete or cut with its worker");
+  assert.ok(cut >= 1 && cut < STREAMS, `${cut} of ${STREAMS} streams were of this worker`);
   await whole(LATER);
   const later = await ask(gateway, "chat", await keyOf(gateway, "later"));
-  assert.equal(later.status, 200, "what an operator has just made counts at every worker");
+  assert.equal(later.status, 200, "every worker knows a key that was just created");
   await later.text();
   // A request is counted when its client has all of the answer, which may be a moment after that client has read it.
   const answered = WHOLE + ended + LATER + 1;
@@ -94,7 +94,7 @@ test("kill -9 of one of four workers affects only its own streams", { timeout: 2
   for (; counted < answered; await aMoment()) {
     const before = counted;
     counted = metricSum(await metricsPage(gateway), "tollgate_requests_total", 'status="200"');
-    assert.ok(counted >= before && counted >= WHOLE, "no counter went back");
+    assert.ok(counted >= before && counted >= WHOLE, "no counter decreases");
   }
   assert.equal(counted, answered);
 
@@ -105,7 +105,7 @@ test("kill -9 of one of four workers affects only its own streams", { timeout: 2
   const orphans = usage.filter(({ memo }) => (JSON.parse(memo) as { ended?: string }).ended === "orphaned");
   assert.equal(usage.length, WHOLE + STREAMS + LATER, "each is charged once");
   assert.equal(orphans.length, cut);
-  for (const { amount } of orphans) assert.ok(amount > 0n, "an orphan is charged from its checkpoint");
+  for (const { amount } of orphans) assert.ok(amount > 0n, "an interrupted request is charged from its checkpoint");
   const exact = usage.filter((line) => !orphans.includes(line));
   for (const { amount } of exact) assert.equal(amount, CHARGE_NANO_USD);
 });

@@ -45,8 +45,12 @@ test("doubled prices reach all three workers, and an invalid file changes none",
   await gateway.line("configuration reloaded");
   const page = await metricsPage(gateway);
   assert.equal(metricSum(page, "tollgate_config_last_reload_success"), 1);
-  assert.equal(metricSum(page, "tollgate_config_reloads_total", "accepted"), 1, "one reload, not one of each process");
-  assert.equal(metricSum(page, "tollgate_config_generation"), 2, "one generation, not one of each process");
+  assert.equal(
+    metricSum(page, "tollgate_config_reloads_total", "accepted"),
+    1,
+    "one reload is counted, not one for each process",
+  );
+  assert.equal(metricSum(page, "tollgate_config_generation"), 2, "one generation is counted, not one for each process");
   for (const worker of [1, 2, 3]) {
     assert.equal(metricSum(page, "tollgate_worker_config_generation", `worker="${worker}"`), 2);
     assert.equal(metricSum(page, "tollgate_worker_up", `worker="${worker}"`), 1);
@@ -83,7 +87,7 @@ test("if a reload takes effect late, a refusal of the next one is still reported
   writeFileSync(gateway.file, "listen: nowhere\n");
   gateway.child.kill("SIGHUP");
   await gateway.line("configuration refused");
-  assert.doesNotMatch(gateway.output(), /configuration reloaded/, "one worker has not confirmed it");
+  assert.doesNotMatch(gateway.output(), /configuration reloaded/, "one worker has not confirmed the reload");
   process.kill(held, "SIGCONT");
   await gateway.line("configuration reloaded");
   assert.equal(metricSum(await page(), "tollgate_config_reloads_total", "accepted"), 1);

@@ -42,7 +42,7 @@ test("two workers share a unix socket, and it survives the kill of one", { timeo
   assert.equal(await gateway.stop("SIGINT"), 0, gateway.output());
   await gone(workerPids(gateway).values());
   assert.ok(!existsSync(socketPath));
-  assert.ok(existsSync(join(scene.dir, "admin-token")), "the parent has made the token, once");
+  assert.ok(existsSync(join(scene.dir, "admin-token")), "the parent creates the token once");
   assert.doesNotMatch(gateway.output(), /no file of the journal/);
   assert.ok(!existsSync(join(scene.dir, "journal", "admin-token")));
 });

@@ -23,7 +23,7 @@ test("one of two workers that gets SIGTERM drains and is replaced", { timeout: 1
   const streams = await openStreams(scene, gateway.url, STREAMS);
   process.kill(pids.get(1) as number, "SIGTERM");
   const standing = await untilReadiness(`${gateway.adminUrl}/readyz`, ({ notes }) => notes.length > 0);
-  assert.deepEqual(standing, { ready: true, reasons: [], notes: ["worker 1 is draining"] }, "the other one serves");
+  assert.deepEqual(standing, { ready: true, reasons: [], notes: ["worker 1 is draining"] }, "the other worker serves");
   for (const stream of streams) finish(stream);
   for (const { reader } of streams) {
     const { text, cut } = await reader.end();

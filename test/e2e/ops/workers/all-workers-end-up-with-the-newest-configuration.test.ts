@@ -108,7 +108,7 @@ test("after the fleet was told to end, no worker is left and none is started, wh
         for (const what of after) await happen(world, what);
         await world.advance(REST_MS);
         assert.deepEqual([isOver, world.living.length], [true, 0]);
-        assert.equal(world.inForce, world.newest, "a reload whose workers have all ended is waited for no longer");
+        assert.equal(world.inForce, world.newest, "a reload does not wait for workers that have ended");
       },
     ),
     { numRuns: RUNS / 4 },

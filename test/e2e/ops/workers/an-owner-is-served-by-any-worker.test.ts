@@ -43,7 +43,11 @@ test("what an owner does at either worker is in the operators' audit, each actio
     .split("\n")
     .filter((line) => line.includes('"who":"owner:'))
     .map((line) => JSON.parse(line) as { readonly worker: number; readonly request: string });
-  assert.deepEqual(new Set(logged.map(({ worker }) => worker)), new Set([1, 2]), "both have noted something");
+  assert.deepEqual(
+    new Set(logged.map(({ worker }) => worker)),
+    new Set([1, 2]),
+    "both workers have written audit lines",
+  );
   for (;;) {
     const page = await fetch(`${gateway.adminUrl}/admin/v1/audit`, { headers: ADMIN });
     const { items } = (await page.json()) as Static<typeof AuditPage>;

@@ -75,8 +75,12 @@ export async function reloadAtEveryStep(t: TestContext, then: "SIGCONT" | "SIGKI
     const gateway = await scene.start(WORKERS, change, { nodeArgs: ["--import", HELD], env: { HOLD_AT: holdAt } });
     await atStep(step, then, { scene, gateway, holdAt, change, secret });
     const waiting = lines(gateway).filter(({ restart }) => restart !== undefined);
-    assert.deepEqual(waiting.at(-1)?.restart, ["admin_token", "store", "sealing_keys"], "told by their names");
-    assert.doesNotMatch(gateway.output(), /wrong-|another-/, "and by nothing else");
+    assert.deepEqual(
+      waiting.at(-1)?.restart,
+      ["admin_token", "store", "sealing_keys"],
+      "the settings that need a restart are logged by name",
+    );
+    assert.doesNotMatch(gateway.output(), /wrong-|another-/, "their values are not logged");
     assert.equal(await gateway.stop("SIGINT"), 0, gateway.output());
   }
 }
@@ -144,7 +148,7 @@ async function allPriceAnew(scene: Scene, gateway: GatewayProcess, { at }: Step)
   }
   const served = () => lines(gateway).filter(({ msg, request }) => msg === "request" && ids.includes(String(request)));
   while (served().length < REQUESTS) await aMoment();
-  assert.equal(new Set(served().map(({ worker }) => worker)).size, WORKERS, "not every worker was asked");
+  assert.equal(new Set(served().map(({ worker }) => worker)).size, WORKERS, "every worker is used");
   // Ten tokens in at 1 US dollar per million, five out at the new price.
   const charges = served().map(({ charged_nano_usd }) => Number(charged_nano_usd));
   assert.deepEqual(charges, Array(REQUESTS).fill(10_000 + 5_000 * OUTPUT_USD), `charged after ${at}`);

@@ -258,8 +258,8 @@ export class World {
   }
 
   onStarted({ started, newest }: WorkerStart): void {
-    assert.deepEqual(started, this.#started, "what only a restart changes is as it was at the start");
-    assert.ok(newest.generation >= this.inForce, "a start gets the newest");
+    assert.deepEqual(started, this.#started, "settings that need a restart are those of the start");
+    assert.ok(newest.generation >= this.inForce, "a new worker gets the newest configuration");
   }
 
   onKilledByParent({ running }: FakeWorker): void {
@@ -267,7 +267,7 @@ export class World {
     const sinceMs = this.nowMs - running.changedMs;
     if (running.isStopped) assert.ok(sinceMs > STUCK_AFTER_MS, "a worker was killed too soon");
     // Its answer may be on its way.
-    else assert.ok(sinceMs <= 2 * LATENCY_MS_MAX, "a worker was killed that answers");
+    else assert.ok(sinceMs <= 2 * LATENCY_MS_MAX, "a worker that answers was killed");
   }
 
   check(): void {
@@ -275,7 +275,7 @@ export class World {
       if (isOpen)
         assert.ok(generation >= this.inForce, `worker ${worker} prices by ${generation}, not ${this.inForce}`);
     }
-    assert.equal(this.#lateStarts, 0, "a worker is started during the end");
+    assert.equal(this.#lateStarts, 0, "a worker is started while the gateway ends");
     for (const { up, worker } of this.fleet.states()) {
       assert.ok(
         !up || !this.living.some((one) => one.worker === worker && one.isLeaving),
@@ -301,7 +301,7 @@ export class World {
       this.#nobodySinceMs = undefined;
     } else {
       this.#nobodySinceMs ??= this.nowMs;
-      assert.ok(this.nowMs - this.#nobodySinceMs <= NOBODY_MS_MAX, "nobody is started");
+      assert.ok(this.nowMs - this.#nobodySinceMs <= NOBODY_MS_MAX, "no worker is started");
     }
   }
 
@@ -316,8 +316,8 @@ export class World {
       this.nowMs - this.#stoppedMs > STUCK_AFTER_MS &&
       this.living.every(({ running }) => !running.isStopped);
     const isServed = this.fleet.states().some(({ up }) => up);
-    if (isQuiet && isServed) assert.deepEqual(reasons, [], "one that restarts takes the gateway out");
-    if (!isServed) assert.ok(reasons.length > 0, "ready without anybody who serves");
+    if (isQuiet && isServed) assert.deepEqual(reasons, [], "the gateway stays ready while one worker restarts");
+    if (!isServed) assert.ok(reasons.length > 0, "the gateway is not ready without a serving worker");
   }
 }
 

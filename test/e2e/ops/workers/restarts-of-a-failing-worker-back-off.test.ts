@@ -124,7 +124,7 @@ test("while no other worker serves, a worker is restarted within a second", asyn
   for (let i = 0; i < 6; i++) {
     newest().end(1);
     clock.advance(1_000);
-    assert.equal(started.length, before + 2 + i, "whoever ends last is started within a second");
+    assert.equal(started.length, before + 2 + i, "the worker that ended last is restarted within a second");
   }
 });
 
@@ -195,7 +195,7 @@ test("a worker told to end is not restarted, and is killed only if it does not e
   await stopped;
   clock.advance(60_000);
   assert.equal(started.length, 1);
-  assert.deepEqual(ended, [undefined], "nobody is to blame");
+  assert.deepEqual(ended, [undefined], "no worker is reported as the cause");
 });
 
 const ADDRESS = { kind: "tcp", host: "127.0.0.1", port: 1 } as const;
@@ -275,5 +275,5 @@ test("a worker that is slow to report its figures is represented by its last one
   assert.deepEqual(await again, [figures("old")]);
   clock.advance(2_000);
   assert.deepEqual(fleet.reasons(), ["worker 1 does not answer"]);
-  assert.deepEqual(await fleet.figures(), [figures("old")], "one that is stuck is not waited for");
+  assert.deepEqual(await fleet.figures(), [figures("old")], "the answer does not wait for a stuck worker");
 });

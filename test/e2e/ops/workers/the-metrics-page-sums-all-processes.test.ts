@@ -101,14 +101,14 @@ test("a process that dies while a page waits for another is counted once, on thi
     [false, false, true],
   );
   tell(played[2]);
-  assert.equal(await during, 6, "neither left out nor counted twice");
+  assert.equal(await during, 6, "each process is counted once");
 
   const after = badKeys();
   tell(played[2]);
-  assert.equal(await after, 6, "both have stayed");
+  assert.equal(await after, 6, "the figures of both ended processes are kept");
   clock.advance(1_000);
   for (const process of played.slice(3)) process.serve();
   const later = badKeys();
   for (const process of [played[2], ...played.slice(3)]) tell(process);
-  assert.equal(await later, 10, "those that took their places begin anew beside them");
+  assert.equal(await later, 10, "their replacements are counted from zero in addition");
 });

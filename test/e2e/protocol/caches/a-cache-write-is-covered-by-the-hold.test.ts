@@ -28,7 +28,7 @@ test("a request that is written to the cache completely costs what was held, and
   assert.match(here.simulator.requests.at(-1)?.body.toString() ?? "", /"cache_control":\{"type":"ephemeral"\}/);
   await assertAtRest(here, account);
   const lines = await usageLines(here, account);
-  assert.equal(lines.length, 1, "no second line: nothing absorbed");
+  assert.equal(lines.length, 1, "nothing is absorbed, so there is no second line");
   assert.equal(lines[0]?.amount, BigInt(2_000 * 50_000 + 10 * 1_000));
 });
 

@@ -37,15 +37,15 @@ for (const kind of KINDS) {
       if (client === upstream) continue;
       test(`${kind}: ${client} clients on ${upstream} servers read as much from the cache as its own clients do`, async () => {
         const own = straight.get(`${kind} ${upstream}`);
-        assert.ok(own && own.share > 0.9, `straight: ${own?.share}`);
+        assert.ok(own && own.share > 0.9, `same protocol: ${own?.share}`);
         const without = await setting.through(client, upstream, "client", kind);
         const added = await setting.through(client, upstream, "auto", kind);
         assert.ok(added.share >= own.share * PART_MIN, `${added.share} of ${own.share}`);
-        assert.equal(added.toldShare, added.share, "the client is told what was counted");
+        assert.equal(added.toldShare, added.share, "the reported share is the counted share");
         rows[kind].push(row(client, upstream, own, without, added));
         if (upstream === "messages") assertBreakpoints(added.bodies, without);
         else if (client === "messages") assertKeys(added.bodies, without);
-        else assert.equal(added.share, without.share, "these clients have keys of their own");
+        else assert.equal(added.share, without.share, "these clients send cache keys themselves");
       });
     }
   }
@@ -81,5 +81,5 @@ function assertBreakpoints(bodies: readonly Json[], without: Measured): void {
 function assertKeys(bodies: readonly Json[], without: Measured): void {
   assert.ok(without.share < 0.9, String(without.share));
   const keys = new Set(bodies.map(({ prompt_cache_key }) => prompt_cache_key));
-  assert.equal(keys.size, 3, "one for each session, the same in each of its requests");
+  assert.equal(keys.size, 3, "each session has one key for all of its requests");
 }

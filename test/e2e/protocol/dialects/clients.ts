@@ -128,7 +128,7 @@ async function responses({ url, key, model, stream }: Asked): Promise<Understood
 
 function endOf(word: string | null | undefined, words: Readonly<Record<string, End>>): End {
   const end = words[String(word)];
-  if (end === undefined) throw new Error(`a client does not know the end "${word}"`);
+  if (end === undefined) throw new Error(`the client does not know the stop reason "${word}"`);
   return end;
 }
 

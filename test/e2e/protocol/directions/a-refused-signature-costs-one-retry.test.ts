@@ -110,7 +110,7 @@ for (const stream of [false, true]) {
     const [first, second] = bodies as [Json, Json];
     assert.ok(JSON.stringify(first).includes(THINKING.signature));
     const less = JSON.parse(JSON.stringify(first).replace(`${JSON.stringify(THINKING)},`, ""));
-    assert.deepEqual(second, less, "nothing else has changed: thinking goes on");
+    assert.deepEqual(second, less, "nothing else changes, and thinking stays enabled");
     assert.equal(await metric("up-messages", "yes"), before + 1);
     await assertPaidOnce(account);
     await assertAtRest(here, account);
@@ -192,7 +192,7 @@ for (const { client, upstream, next } of CROSSED) {
     assert.match(reply.headers.get("x-tollgate-translation") ?? "", /^lossy; dropped=reasoning/);
     const carries = (body: Json | undefined) => /"signature"|"encrypted_content"/.test(JSON.stringify(body));
     assert.deepEqual(bodies.map(carries), [true, false]);
-    assert.ok(JSON.stringify(bodies[1]).includes("Hello."), "what was said stays");
+    assert.ok(JSON.stringify(bodies[1]).includes("Hello."), "the text is kept");
   });
 }
 
@@ -221,12 +221,12 @@ test("there is one retry: a second refusal, or one after another failed attempt,
   here.simulator.program({ fault: { status: 500 } });
   here.simulator.program(REFUSED.messages);
   const late = await send("messages", account, messagesBody());
-  assert.deepEqual([late.reply.status, late.bodies.length], [400, 2], "two tries are all that a request has");
+  assert.deepEqual([late.reply.status, late.bodies.length], [400, 2], "a request has at most two attempts");
   assert.deepEqual(
     [await metric("up-messages", "yes"), await metric("up-messages", "no")],
     [(before[0] ?? 0) + 1, (before[1] ?? 0) + 2],
   );
-  assert.deepEqual(await usageLines(here, account), [], "nobody pays for refusals");
+  assert.deepEqual(await usageLines(here, account), [], "refusals are not charged");
   await assertAtRest(here, account);
 });
 

@@ -74,7 +74,7 @@ async function runLoop(direction: Direction, stream: boolean): Promise<void> {
   );
   assert.deepEqual([...new Set(lines.map((line) => memoOf(line).counted))], ["upstream"]);
   const [first, second] = here.simulator.requests.slice(-2).map((seen) => seenBody(seen));
-  assert.ok(JSON.stringify(first).includes(ROOF), "the picture of the question");
+  assert.ok(JSON.stringify(first).includes(ROOF), "the image of the question is sent");
   PROOFS[upstream](second as Json, client);
 }
 
@@ -111,7 +111,8 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
       thinking.map((block) => block.thinking),
       client === "chat" ? [] : [THOUGHT],
     );
-    for (const { signature } of thinking) assert.ok(!String(signature).startsWith("gw1."), "the upstream's own");
+    for (const { signature } of thinking)
+      assert.ok(!String(signature).startsWith("gw1."), "it is the count of the upstream");
     const results = listOf(messages.at(-1)?.content).filter((block) => block.type === "tool_result");
     assert.deepEqual(
       results.map((result) => result.tool_use_id),
@@ -131,7 +132,7 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
     const reasoning = items.filter((item) => item.type === "reasoning");
     assert.equal(reasoning.length, client === "chat" ? 0 : 1);
     for (const { encrypted_content: sealed } of reasoning) {
-      assert.ok(typeof sealed === "string" && !sealed.startsWith("gw1."), "the upstream's own");
+      assert.ok(typeof sealed === "string" && !sealed.startsWith("gw1."), "it is the count of the upstream");
     }
     const results = items.filter((item) => item.type === "function_call_output");
     assert.deepEqual(
@@ -147,5 +148,5 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
 function assertTold(body: Json, [found, failed]: readonly Json[]): void {
   assert.ok(JSON.stringify(found).includes(FOUND));
   assert.ok(JSON.stringify(failed).includes(FAILED));
-  assert.ok(JSON.stringify(body).includes(CHIMNEY), "the picture of the result");
+  assert.ok(JSON.stringify(body).includes(CHIMNEY), "the image of the result is sent");
 }

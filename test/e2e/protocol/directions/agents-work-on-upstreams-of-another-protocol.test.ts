@@ -113,11 +113,11 @@ for (const upstream of ["chat", "responses"] as const) {
       ["On it.", ["Bash", { command: "ls" }], ["mcp__notes__list", {}]],
     );
     const seen = JSON.stringify(seenBody(here.simulator.requests.at(-1)));
-    assert.ok(!seen.includes("billing-header"), "the line that changes each time would spoil the prompt cache");
+    assert.ok(!seen.includes("billing-header"), "a line that changes with each request would spoil the prompt cache");
     for (const text of ["You are an agent.", "the date", "190000 left", "mcp__notes__list", PIXEL]) {
       assert.ok(seen.includes(text), text);
     }
-    assert.ok(!seen.includes("EqQBCkYIBxgCKkA"), "a foreign signature goes to nobody");
+    assert.ok(!seen.includes("EqQBCkYIBxgCKkA"), "a signature of another vendor is not sent");
   });
 }
 
@@ -242,7 +242,7 @@ for (const upstream of ["chat", "messages"] as const) {
       const seen = JSON.stringify(seenBody(here.simulator.requests.at(-1)));
       for (const text of ["You are Codex.", "List the files.", "patch failed", PIXEL])
         assert.ok(seen.includes(text), text);
-      assert.ok(!seen.includes("gAAAAABforeign"), "another vendor's reasoning goes to nobody");
+      assert.ok(!seen.includes("gAAAAABforeign"), "reasoning of another vendor is not sent");
     });
   }
 

@@ -109,7 +109,8 @@ for (const { name, protocol, steps } of [...RECORDED, ...SINGLE]) {
         assert.equal(events.map((event) => DELTA[protocol](event) ?? "").join(""), TEXT, `${upstream}, streamed`);
         for (const reply of [whole, streamed]) await here.requestEnd(reply.headers.get("x-request-id") as string);
         const bills = (await usageLines(here, account)).slice(-2).map(memoOf);
-        for (const bill of bills) assert.deepEqual([bill.input, bill.output], tokens, `${upstream}: told and charged`);
+        for (const bill of bills)
+          assert.deepEqual([bill.input, bill.output], tokens, `${upstream}: the reported usage is the charged usage`);
       }
       for (const one of said) assert.deepEqual(one, { text: TEXT, call: said[0]?.call });
       assert.equal(said[0]?.call !== undefined, tool !== undefined);

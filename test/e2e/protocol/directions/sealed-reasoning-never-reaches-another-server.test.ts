@@ -247,7 +247,7 @@ test("a member that appears twice beside an envelope is refused by name", async 
     }
   }
   const counted = await postText("/v1/messages/count_tokens", ofMessages(sealed.replace("}", `,${other}`)));
-  assert.equal(counted.status, 200, "counted here");
+  assert.equal(counted.status, 200, "the gateway counts the tokens itself");
   assert.equal(here.simulator.count, before, "nothing went upstream");
 });
 

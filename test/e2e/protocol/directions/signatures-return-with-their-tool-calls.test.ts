@@ -164,7 +164,7 @@ function messagesLoop(thinking: Anthropic.ThinkingConfigParam | undefined): Loop
     const body = { model, max_tokens: 4000, tools, messages, ...(thinking && { thinking }) };
     const { content } = stream ? await sdk.messages.stream(body).finalMessage() : await sdk.messages.create(body);
     const isEmpty = content.every((block) => block.type !== "thinking" || block.thinking === "");
-    if (thinking?.type === "disabled") assert.ok(isEmpty, "thinking is shown though it is off");
+    if (thinking?.type === "disabled") assert.ok(isEmpty, "thinking is not shown when it is disabled");
     const results = content.flatMap((block): Anthropic.ToolResultBlockParam[] =>
       block.type === "tool_use" ? [{ type: "tool_result", tool_use_id: block.id, content: "rain" }] : [],
     );
@@ -203,7 +203,7 @@ const CLIENTS: Readonly<Record<string, Loop>> = {
 function broughtBack(): Json {
   const { messages } = seenBody(here.simulator.requests.at(-1));
   const assistant = listOf(messages).find((message) => message.role === "assistant");
-  assert.ok(assistant, "no assistant message came back");
+  assert.ok(assistant, "the server received the assistant message");
   return assistant;
 }
 

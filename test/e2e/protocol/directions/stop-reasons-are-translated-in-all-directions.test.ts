@@ -66,7 +66,7 @@ for (const direction of DIRECTIONS) {
           await here.requestEnd(answer.headers.get("x-request-id") ?? "");
           for (const { memo } of await usageLines(here, account)) {
             const { ended } = JSON.parse(memo) as Json;
-            assert.equal(ended === "complete", end !== "failed", `${said}: in the ledger ${ended}`);
+            assert.equal(ended === "complete", end !== "failed", `${said}: the ledger has ${ended}`);
           }
           here.simulator.clearPrograms();
         }

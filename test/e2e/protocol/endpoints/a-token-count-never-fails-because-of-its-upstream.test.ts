@@ -91,7 +91,7 @@ test("an upstream's refusal of the body is passed to the client", async (t) => {
     const reply = await count();
     assert.equal(reply.status, 400);
     assert.equal((await errorOf(reply)).message, "messages.0: no such role");
-    assert.equal(upstream.seen.length, asked, "it can count, if not this");
+    assert.equal(upstream.seen.length, asked, "the upstream can count, but refuses this request");
   }
 });
 
@@ -112,7 +112,7 @@ test("a client that disconnects does not count against the upstream, which is ca
   assert.deepEqual(
     here.log.filter(({ level }) => level === "error"),
     [],
-    "which is no defect",
+    "no error is logged",
   );
   const reply = await count();
   assert.equal(reply.headers.get("x-tollgate-origin"), "upstream");

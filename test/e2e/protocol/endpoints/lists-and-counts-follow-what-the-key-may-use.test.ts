@@ -39,7 +39,7 @@ test("plans of cards that exist for the key's own group are listed, and of no ot
   const account = await here.account({ group: "other-cards" });
   const ids = await listed(account);
   assert.ok(ids.includes("chat-1"));
-  assert.ok(!ids.includes("pro-only"), "its card is for the group `cards`");
+  assert.ok(!ids.includes("pro-only"), "the card of this key is for the group `cards`");
 });
 
 test("the plan of a running card applies to each key of the account", async () => {
@@ -73,5 +73,5 @@ test("the header that selects the form of the list does not change other endpoin
       return type;
     }),
   );
-  assert.deepEqual(shapes, ["error", undefined, undefined], "the outer member of a messages server's error");
+  assert.deepEqual(shapes, ["error", undefined, undefined], "the outer member of an error in the messages protocol");
 });

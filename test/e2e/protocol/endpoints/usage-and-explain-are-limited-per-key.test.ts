@@ -34,7 +34,7 @@ test("a request above the limit gets 429 with the time to wait; another key and 
   const answered = await ask("/v1/chat/completions", busy.key, bodyOf("chat"));
   assert.equal(answered.status, 200, await answered.text());
   clock.advance(1_000);
-  assert.equal((await ask("/v1/usage", busy.key)).status, 200, "two a second come back");
+  assert.equal((await ask("/v1/usage", busy.key)).status, 200, "two more are allowed after a second");
   assert.equal((await ask("/v1/usage", busy.key)).status, 200);
   assert.equal((await ask("/v1/usage", busy.key)).status, 429);
 });
@@ -52,6 +52,6 @@ test("the number of remembered keys is bounded; the least recently used is dropp
   for (const key of ["a", "b", "c", "d"]) assert.equal(rate.ask(key), undefined);
   assert.equal(rate.size, 3);
   assert.notEqual(rate.ask("d"), undefined);
-  assert.equal(rate.ask("a"), undefined, "was forgotten");
+  assert.equal(rate.ask("a"), undefined, "the oldest key was forgotten");
   assert.equal(rate.size, 3);
 });

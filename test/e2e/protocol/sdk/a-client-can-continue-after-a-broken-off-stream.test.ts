@@ -83,8 +83,8 @@ for (const upstream of PROTOCOL_LIST) {
       here.simulator.program(broken, { times: 3 });
       const parts = await heard(account, model, limit, Number.POSITIVE_INFINITY);
       const said = parts.find(({ type, text }) => type === "text" && text);
-      assert.ok(said?.text, "it has got some of the text");
-      assert.ok(JSON.stringify(parts).includes("rs_gw1."), "and the item that carries what it knows");
+      assert.ok(said?.text, "some of the text was received");
+      assert.ok(JSON.stringify(parts).includes("rs_gw1."), "the carrier item with the sealed content was received");
       const sent = await goOn(account, model, parts);
       assert.ok(!sent.includes("gw1.") && !sent.includes("item_reference"));
       // A text of which the gateway keeps nothing, because its bytes pass unchanged, is left out.
@@ -99,7 +99,7 @@ for (const upstream of PROTOCOL_LIST) {
       const parts = await heard(account, model, limit, 60);
       assert.ok(
         parts.some(({ type }) => type === "text") && !JSON.stringify(parts).includes("gw1."),
-        "nothing carries what it has",
+        "no carrier item was received",
       );
       const sent = await goOn(account, model, parts);
       assert.ok(!sent.includes("gw1.") && !sent.includes("item_reference") && sent.includes("Tell me."));

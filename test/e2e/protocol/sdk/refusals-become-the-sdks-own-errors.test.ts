@@ -68,7 +68,7 @@ for (const [protocol, call] of Object.entries(CALLS)) {
         for (let i = 0; i < (wanted.before ?? 0); i++) await call(key, wanted, false);
         const sdk = (protocol === "messages" ? Anthropic : OpenAI) as unknown as Record<string, unknown>;
         const error = await call(key, wanted, stream).then(
-          () => assert.fail("it was answered"),
+          () => assert.fail("the request was not refused"),
           (reason: unknown) => reason as InstanceType<typeof OpenAI.APIError>,
         );
         assert.ok(error instanceof (sdk[wanted.name] as typeof Error), String(error));

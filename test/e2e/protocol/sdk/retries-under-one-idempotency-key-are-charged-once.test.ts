@@ -43,14 +43,14 @@ for (const [protocol, call] of Object.entries(CALLS)) {
     await here.logged(() => requests() === before + 2);
     assert.equal((await usageLines(here, account)).length, 1);
     const error = await call(account.key, headers).then(
-      () => assert.fail("it was answered twice"),
+      () => assert.fail("the request was answered twice"),
       (reason: unknown) => reason as InstanceType<typeof OpenAI.APIError>,
     );
     const { ConflictError } = protocol === "messages" ? Anthropic : OpenAI;
     assert.ok(error instanceof ConflictError, String(error));
     assert.match(String(error), /req_[0-9A-Za-z]{24}/);
     await here.logged(() => requests() >= before + 3);
-    assert.equal(requests(), before + 3, "a 409 that no retry can change is not retried");
+    assert.equal(requests(), before + 3, "the SDK does not retry a 409 that a retry cannot change");
   });
 
   test(`${protocol}: if the caller gives no key, the SDK sends none, and every call is a separate request`, async () => {

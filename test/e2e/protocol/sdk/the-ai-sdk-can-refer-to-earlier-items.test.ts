@@ -122,31 +122,31 @@ for (const upstream of PROTOCOL_LIST) {
         const second = await ask(asking, [...first.messages, { role: "user", content: "Thank you." }]);
         assert.equal(second.text, "You are welcome.");
         const bodies = here.simulator.requests.slice(before).map(seenBody);
-        assert.equal(bodies.length, 4, "three steps and one more question");
+        assert.equal(bodies.length, 4, "three steps and one more question were sent");
         for (const [index, body] of bodies.entries()) {
           const sent = SENT[upstream](body);
-          assert.ok(!sent.includes("gw1.") && !sent.includes("item_reference"), "a server sees nothing of references");
+          assert.ok(!sent.includes("gw1.") && !sent.includes("item_reference"), "no reference is sent to an upstream");
           if (index === 0) continue;
-          assert.ok(sent.includes("Let me see both."), "the text of the first step");
+          assert.ok(sent.includes("Let me see both."), "the text of the first step is sent");
           for (const id of ["toolu_01look", "toolu_02look"]) {
             assert.equal(sent.split(`"${id}"`).length, 3, `${id}: one call and one result`);
           }
           // A responses server returns its reasoning only on request, and models that do not reason refuse that
           // request.
           const thought = reasons || upstream !== "responses" ? THOUGHT : undefined;
-          assert.equal(OWN_REASONING[upstream](body), thought, `step ${index + 1}: its own reasoning`);
+          assert.equal(OWN_REASONING[upstream](body), thought, `step ${index + 1}: the reasoning of this step`);
         }
         const last = SENT[upstream](bodies[3] as Json);
         const said = ["Let me see both.", "And the cellar.", "All is well.", "Thank you."];
         assert.deepEqual(
           said.map((text) => last.split(text).length),
           [2, 2, 2, 2],
-          "each once",
+          "each text is sent once",
         );
         assert.deepEqual(
           [...said].sort((a, b) => last.indexOf(a) - last.indexOf(b)),
           said,
-          "in order",
+          "the texts are sent in order",
         );
       });
     }

@@ -46,11 +46,11 @@ async function given(extra: Fields, fields: Fields, key = own.key): Promise<Item
   const reply = await ask(here, "responses", key, fields);
   const text = await reply.text();
   assert.equal(reply.status, 200, text);
-  assert.ok(!text.includes(RAN_IN), "no client hears the server's own id");
+  assert.ok(!text.includes(RAN_IN), "the id of the server is not sent to a client");
   const response = fields.stream ? JSON.parse(framesOf(text).at(-1)?.data ?? "").response : JSON.parse(text);
   const item = (response.output as Item[]).find(({ type }) => type === extra.type);
   assert.ok(item);
-  if (fields.stream) assert.ok(text.split(containerOf(item) ?? "?").length > 2, "in each event");
+  if (fields.stream) assert.ok(text.split(containerOf(item) ?? "?").length > 2, "the wrapped id is in each event");
   return item;
 }
 
@@ -64,8 +64,8 @@ for (const extra of ITEMS) {
           const input = [{ role: "user", content: "1+1?" }, item, { role: "user", content: "And 2+2?" }];
           const reply = await ask(here, "responses", own.key, { model, store, input });
           assert.equal(reply.status, 200, await reply.clone().text());
-          assert.equal(containerOf(lastInput()[1]), RAN_IN, "the server's own");
-          assert.ok(!JSON.stringify(lastInput()).includes("gw1."), "a server sees nothing of ours");
+          assert.equal(containerOf(lastInput()[1]), RAN_IN, "the server receives its own id");
+          assert.ok(!JSON.stringify(lastInput()).includes("gw1."), "no wrapped id is sent to an upstream");
           await reply.arrayBuffer();
         });
       }
@@ -196,7 +196,7 @@ test("another account's id, the server's own id and a made-up id get the same re
     assert.equal(here.simulator.count, count);
     for (const id of [null, ""]) {
       const reply = await ask(here, "responses", stranger.key, { model, input: [{ ...CODE_CALL, container_id: id }] });
-      assert.equal(reply.status, 200, "it names none");
+      assert.equal(reply.status, 200, "the item names no container");
       await reply.arrayBuffer();
     }
   }
@@ -216,7 +216,7 @@ test("an id in a client's text is not wrapped when the server returns it, so nob
   assert.equal(reply.status, 200, await reply.clone().text());
   const { id } = (await reply.json()) as { id: string };
   const listed = await (await at(here, own.key, "GET", `${id}/input_items?order=asc`)).text();
-  assert.ok(listed.includes(RAN_IN), "as it was said");
+  assert.ok(listed.includes(RAN_IN), "text of the client is returned unchanged");
   assert.ok(!listed.includes("cntr_gw1"), listed);
 });
 
@@ -229,7 +229,11 @@ test("of several servers the one that ran the container is tried first; another 
     const turns = [{ role: "user", content: `Question ${time}` }, ...input];
     const reply = await ask(here, "responses", own.key, { model: "mixed", input: turns });
     assert.equal(reply.status, 200, await reply.clone().text());
-    assert.deepEqual(lastInput().map(containerOf).filter(Boolean), [RAN_IN, RAN_IN], "at the server that ran it");
+    assert.deepEqual(
+      lastInput().map(containerOf).filter(Boolean),
+      [RAN_IN, RAN_IN],
+      "the server that ran the code receives both ids",
+    );
     assert.equal(reply.headers.get("x-tollgate-translation"), null);
     await reply.arrayBuffer();
   }
@@ -279,7 +283,7 @@ test("the container that ran last decides which server is tried first", async ()
       assert.equal(reply.status, 200, await reply.clone().text());
       await reply.arrayBuffer();
       assert.ok(here.simulator.requests.at(-1)?.headers.includes(`Bearer upstream-canary-${last}`));
-      assert.deepEqual(lastInput().map(containerOf).filter(Boolean), [RAN_IN], "the one of this server alone");
+      assert.deepEqual(lastInput().map(containerOf).filter(Boolean), [RAN_IN], "each server receives only its own id");
     }
   }
 });

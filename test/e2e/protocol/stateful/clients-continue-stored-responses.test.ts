@@ -38,7 +38,8 @@ interface Sent {
 
 function sentSince(count: number): readonly Sent[] {
   const requests = here.simulator.requests.slice(count - here.simulator.count);
-  for (const { json } of requests) assert.ok(!JSON.stringify(json).includes("gw1."), "a server sees nothing of ours");
+  for (const { json } of requests)
+    assert.ok(!JSON.stringify(json).includes("gw1."), "no wrapped id is sent to an upstream");
   return requests.map(({ json }) => json as Sent);
 }
 
@@ -112,7 +113,7 @@ for (const stream of [false, true]) {
       assert.equal(sent.length, 4);
       assert.ok(sent.every(({ store }) => store === undefined));
       const references = (sent[2]?.input ?? []).filter(({ type }) => type === "item_reference");
-      assert.ok(references.length >= 3, "texts and reasoning by reference, with the server's own ids");
+      assert.ok(references.length >= 3, "texts and reasoning are sent as references with the ids of the server");
       assert.equal(sent[3]?.input.length, previous ? 1 : 12);
       assert.equal(sent[3]?.previous_response_id === undefined, !previous);
     });

@@ -59,7 +59,7 @@ test("ids work at other replicas, after restarts and after a change of keys", { 
   const third = await made(restarted, key, second);
   assert.equal((await at(restarted, key, "GET", first)).status, 200);
   const read = (await (await at(restarted, key, "GET", second)).json()) as { id: string };
-  assert.equal(read.id, second, "the id that was asked for, although a newer key would make another");
+  assert.equal(read.id, second, "the id is returned as requested, although a newer key would give another");
   await restarted.close();
 
   const rotated = await withKeys(NEW);

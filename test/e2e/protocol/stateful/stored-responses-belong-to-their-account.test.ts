@@ -49,10 +49,10 @@ test("three steps, each with the response before: what the server counts is char
     const reply = await given(account.key, { previous_response_id: previous, input: text });
     assert.match(reply.id, WRAPPED);
     assert.ok(reply.id.length < 140, `${reply.id.length} characters`);
-    assert.equal(reply.previous_response_id, previous ?? null, "the client's own id");
+    assert.equal(reply.previous_response_id, previous ?? null, "the client receives the id that it sent");
     assert.match(reply.output[0]?.id ?? "", WRAPPED);
-    assert.ok(!JSON.stringify(lastSent()).includes("gw1."), "a server sees nothing of ours");
-    assert.equal(lastSent().store, undefined, "store is the client's to say");
+    assert.ok(!JSON.stringify(lastSent()).includes("gw1."), "no wrapped id is sent to an upstream");
+    assert.equal(lastSent().store, undefined, "`store` is sent only if the client sets it");
     counted.push(reply.usage.input_tokens);
     previous = reply.id;
   }
@@ -69,7 +69,7 @@ test("a response is read, its input listed, then deleted and gone; none of this 
   const before = await here.store.inspect(account.tag);
   const read = await at(here, account.key, "GET", `${reply.id}?include[]=message.output_text.logprobs`);
   assert.equal(read.status, 200);
-  assert.deepEqual(await read.json(), reply, "as it was given");
+  assert.deepEqual(await read.json(), reply, "the response is returned unchanged");
   assert.match(here.simulator.requests.at(-1)?.path ?? "", /\?include%5B%5D=message\.output_text\.logprobs$/);
   const items = await at(here, account.key, "GET", `${reply.id}/input_items?limit=1&order=asc`);
   const page = (await items.json()) as { data: Item[]; first_id: string; last_id: string };
@@ -87,11 +87,11 @@ test("a response is read, its input listed, then deleted and gone; none of this 
   assert.equal(gone.status, 400);
   const { message } = await errorOf(gone);
   assert.ok(message.includes(reply.id), message);
-  assert.ok(!/resp_[0-9a-f]{16}/.test(message), "and not the server's own");
+  assert.ok(!/resp_[0-9a-f]{16}/.test(message), "the message does not contain the id of the server");
   assert.deepEqual((await here.store.inspect(account.tag))?.account.balance, before?.account.balance);
   for (const { method, headers } of here.simulator.requests.slice(-6, -1)) {
     const type = headers.findIndex((name) => name.toLowerCase() === "content-type");
-    assert.ok(method === "POST" || type < 0, "nothing is said of a body that is not there");
+    assert.ok(method === "POST" || type < 0, "no Content-Type is sent without a body");
   }
 });
 
@@ -103,7 +103,7 @@ test("a list that starts after another server's item is refused, and a repeated 
   const refused = await at(here, account.key, "GET", `${first.id}/input_items?after=${item}`);
   assert.equal(refused.status, 400);
   assert.equal((await errorOf(refused)).param, "after");
-  assert.equal(here.simulator.count, before, "nobody is asked");
+  assert.equal(here.simulator.count, before, "nothing is sent to an upstream");
   await at(here, account.key, "GET", `${first.id}?include[]=a&include[]=b`);
   assert.match(here.simulator.requests.at(-1)?.path ?? "", /include%5B%5D=a&include%5B%5D=b$/);
 });
@@ -287,7 +287,7 @@ test("a model with several routes: what is stored at one goes there, and nowhere
   assert.deepEqual(
     here.simulator.requests.slice(before - here.simulator.count).map(({ path }) => path),
     ["/v1/responses", "/v1/responses"],
-    "asked twice, and only there",
+    "the same server is asked twice, and no other",
   );
   here.simulator.clearPrograms();
   // No server can answer a request with ids of two servers.
@@ -364,7 +364,7 @@ test("the hold for a conversation that the gateway cannot see is the model's who
   assert.equal(
     await heldFor({ previous_response_id: id }),
     0.404,
-    "200,000 tokens at the dearest price of input, and 400 of output",
+    "200,000 tokens at the highest input price, and 400 of output",
   );
   // Items that are sent back whole have such ids too, and contain all that there is to read.
   assert.ok((await heldFor({ input: [...output, { role: "user", content: "and?" }] })) < 0.006);

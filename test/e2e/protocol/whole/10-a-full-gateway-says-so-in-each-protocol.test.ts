@@ -37,7 +37,7 @@ test("six requests of three accounts fill the gateway; the seventh of any accoun
     assert.equal(error.type, SHAPES[protocol].type);
     assert.equal(error.code, SHAPES[protocol].code);
     assert.ok(Number(reply.headers.get("retry-after")) >= 1);
-    assert.equal(reply.headers.get("connection"), "close", "the front is to spread its next requests anew");
+    assert.equal(reply.headers.get("connection"), "close", "the front opens a new connection for its next request");
   }
   for (const path of ["/healthz", "/readyz", "/metrics", "/admin/v1/accounts"]) {
     const reply = await fetch(here.adminUrl + path, { headers: ADMIN });
@@ -48,7 +48,7 @@ test("six requests of three accounts fill the gateway; the seventh of any accoun
       assert.match(text, /^tollgate_shed_total\{point="headers"\} 3$/m);
     }
   }
-  assert.equal(here.simulator.count, IN_FLIGHT_MAX, "nothing of what was refused went upstream");
+  assert.equal(here.simulator.count, IN_FLIGHT_MAX, "no refused request is sent to an upstream");
 
   here.simulator.release();
   for (const reply of await Promise.all(running)) {

@@ -62,9 +62,9 @@ test("an account that announces more bodies than there is room for gets 429, and
   const waiting = await filled();
   assert.equal(waiting.length, MOST);
   const counting = await refusedOf(await announced(busy.key, LARGE, "/v1/messages/count_tokens"));
-  assert.deepEqual([counting.status, counting.cause], [429, "concurrency"], "on any path");
+  assert.deepEqual([counting.status, counting.cause], [429, "concurrency"], "the limit applies to all paths");
 
-  assert.equal((await ask(here, "chat", busy.key)).status, 200, "what is small needs no room");
+  assert.equal((await ask(here, "chat", busy.key)).status, 200, "a small body reserves no memory");
   assert.equal((await announced(calm.key, LARGE)).isAsked, true, "another account has room");
   const raw = JSON.stringify(bodyOf("chat", { metadata: { pad: "x".repeat(1_000_000) } }));
   for (const [key, status] of [
@@ -87,6 +87,6 @@ test("an account that announces more bodies than there is room for gets 429, and
     here.log.filter(({ msg, cause }) => msg === "request" && cause === "framing").length >= count;
   for (const client of opened) client.close();
   if (!left(MOST + 1)) await here.logged(() => left(MOST + 1));
-  assert.equal((await filled()).length, MOST, "who leaves gives back all of it, and so does who was answered");
+  assert.equal((await filled()).length, MOST, "a disconnected client and an answered one release all of their memory");
   for (const account of [busy, calm]) await assertAtRest(here, account);
 });

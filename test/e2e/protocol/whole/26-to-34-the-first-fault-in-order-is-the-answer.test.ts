@@ -98,7 +98,11 @@ for (const protocol of PROTOCOL_LIST) {
     ] as const) {
       await change(bad);
       assert.equal(await causeOf(protocol, account.key), `401 ${cause}`);
-      assert.equal(await causeOf(protocol, account.key, {}, { raw: "{" }), `401 ${cause}`, "before the body's fault");
+      assert.equal(
+        await causeOf(protocol, account.key, {}, { raw: "{" }),
+        `401 ${cause}`,
+        "the key is checked before the body",
+      );
       await change(good);
       assert.equal((await ask(here, protocol, account.key)).status, 200);
     }
@@ -111,7 +115,10 @@ for (const protocol of PROTOCOL_LIST) {
       const reply = await ask(here, protocol, rich.key, { model });
       const { cause, message } = await errorOf(reply);
       assert.deepEqual([reply.status, cause], [404, "unknown_model"], model.slice(0, 40));
-      assert.ok(message.includes(`"${model.slice(0, 100)}`) && message.length < 600, "the model as typed, bounded");
+      assert.ok(
+        message.includes(`"${model.slice(0, 100)}`) && message.length < 600,
+        "the message quotes the model, cut to 100 characters",
+      );
       assert.ok(message.includes('Group: "money"'));
     }
     for (const model of [["chat-1"], null, 7, {}, true, ""]) {

@@ -49,14 +49,14 @@ test("keys that were valid recently keep working while a flood of unknown keys h
     [outcomes.slice(0, 20), outcomes.slice(20)].map((part) => [...new Set(part)]),
     [["401 unknown_key"], ["429 bad_keys"]],
   );
-  assert.equal(await bad(here), outcomes.length, "all of them are counted");
+  assert.equal(await bad(here), outcomes.length, "every failure is counted");
   for (const protocol of PROTOCOL_LIST) {
     assert.equal((await ask(here, protocol, known.key, {}, OFFICE)).status, 200);
   }
   assert.equal(
     await outcome(here, poor.key),
     "403 insufficient_balance",
-    "refused for another reason, it is good as well",
+    "a key that is refused for another reason is not counted as bad",
   );
   const models = await fetch(`${here.url}/v1/models`, {
     headers: { authorization: `Bearer ${known.key}`, ...OFFICE.headers },
@@ -69,9 +69,9 @@ test("keys that were valid recently keep working while a flood of unknown keys h
   assert.deepEqual([first.status, first.headers.get("retry-after")], [429, "1"]);
   assert.match((await errorOf(first)).message, /was not looked up/);
   assert.equal(await outcome(here, late.key, ELSEWHERE), "200");
-  assert.equal(await outcome(here, late.key), "200", "known by now");
+  assert.equal(await outcome(here, late.key), "200", "the key is known now");
   here.clock.advance(1_000);
-  assert.equal(await outcome(here, (await here.account()).key), "200", "the next second has look-ups of its own");
+  assert.equal(await outcome(here, (await here.account()).key), "200", "lookups are allowed again in the next second");
 
   // The gateway remembers that the key was valid, not that it is: the next request after a revocation is refused
   // (ARCHITECTURE.md promise 4).

@@ -120,14 +120,14 @@ for (const protocol of PROTOCOL_LIST) {
       const reply = await ask(own, protocol, account.key, {}, options);
       assert.deepEqual([reply.status, (await errorOf(reply)).cause], [429, "requests"]);
       const names = [...reply.headers.keys()].filter((name) => name.includes("ratelimit")).sort();
-      assert.equal(names.length, 6, "of requests and of tokens: the limit, what is left, when it is whole again");
+      assert.equal(names.length, 6, "requests and tokens have three headers each: limit, remaining and reset");
       return Number(reply.headers.get("retry-after"));
     };
     for (let i = 0; i < 2; i++) assert.equal((await ask(own, protocol, account.key)).status, 200);
     const before = await admissions(own);
     for (let i = 0; i < 20; i++) await wait();
     const asked = await admissions(own);
-    assert.equal(asked, before + 20, "below that it is no flood");
+    assert.equal(asked, before + 20, "this rate is not treated as a flood");
     const known = await wait();
     for (let i = 0; i < 20; i++) assert.equal(await wait(), known);
     // Nothing in a request could change the answer, so none of it is read.
@@ -141,7 +141,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.equal(await admissions(own), asked + 1);
     clock.advance(251);
     for (let i = 0; i < 20; i++) await wait();
-    assert.equal(await admissions(own), asked + 2, "it goes on");
+    assert.equal(await admissions(own), asked + 2, "the flood continues");
     // For a client that has waited half a second the store is asked as usual.
     clock.advance(501);
     for (let i = 0; i < 3; i++) await wait();

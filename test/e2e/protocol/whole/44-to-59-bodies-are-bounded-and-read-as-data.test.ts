@@ -103,7 +103,7 @@ for (const [bytes, heldMsMax] of [
         delay.disable();
         heldMs.push(delay.max / 1e6);
       }
-      assert.ok(Math.min(...heldMs) < heldMsMax, `the loop stood for ${heldMs.join(", ")} ms`);
+      assert.ok(Math.min(...heldMs) < heldMsMax, `the event loop was blocked for ${heldMs.join(", ")} ms`);
     });
   }
 }

@@ -90,7 +90,7 @@ for (const protocol of PROTOCOL_LIST) {
     assert.deepEqual([error.type, error.cause], [protocol === "messages" ? "api_error" : "server_error", "internal"]);
     assert.ok(text.includes(reply.headers.get("x-request-id") ?? "nothing"));
     assert.ok(!text.includes("canary") && !text.includes(".ts"));
-    assert.ok(JSON.stringify(here.log).includes("a canary of a defect"), "the operator is told");
+    assert.ok(JSON.stringify(here.log).includes("a canary of a defect"), "the defect is logged");
     assert.equal((await ask(here, protocol, account.key)).status, 200);
     await assertAtRest(here, account);
   });

@@ -49,7 +49,7 @@ test("400 connections on 256 descriptors are refused or served, and requests are
     sockets.push(...beyond);
     const answers = await Promise.all(beyond.map((socket) => socket.responsesUntilClosed()));
     const told = answers.flat();
-    assert.ok(told.length >= overflowMax, `${told.length} were told`);
+    assert.ok(told.length >= overflowMax, `${told.length} were answered`);
     for (const { status, headers } of told) assert.deepEqual([status, headers.connection], [503, "close"]);
     early.send(request);
     assert.equal((await early.responses(2))[1]?.status, 200);

@@ -139,7 +139,7 @@ test("a valid key costs one more round trip for a large body only, and 100 Conti
     const reply = await ask(here, "chat", account.key, {}, { raw: `{"a":"${"x".repeat(100_000)}"` });
     assert.equal(reply.status, 400);
   };
-  assert.deepEqual(await askedBy(faulty), { readKey: 1, admit: 0 }, "what is known of the key is not asked again");
+  assert.deepEqual(await askedBy(faulty), { readKey: 1, admit: 0 }, "a known key is not looked up again");
   await assertAtRest(here, account);
 });
 

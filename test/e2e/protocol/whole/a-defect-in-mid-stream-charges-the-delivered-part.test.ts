@@ -66,7 +66,7 @@ test("on a defect the stream rejects, the upstream is stopped, and the delivered
       holdExtension: undefined,
       thinks: false,
       checkpoint() {},
-      disconnectPlan: () => assert.fail("nobody leaves"),
+      disconnectPlan: () => assert.fail("the client does not disconnect"),
       settle: async (end) => void settled.push(end),
     },
     failure: () => Buffer.from("failed"),

@@ -48,7 +48,7 @@ test("row 81: a process without __proto__ serves all three protocols", async () 
     assert.match(
       gateway.output(),
       /"event":"stopping"[^\n]*\n(.*\n)*.*"event":"stopped"[^\n]*\n$/,
-      "the last line says so",
+      "the last log line is the `stopped` event",
     );
   } finally {
     await gateway.stop("SIGKILL");
@@ -72,7 +72,7 @@ test("SIGTERM: late requests are served with connection: close, the stream finis
     await simulator.waitFor(asked + 1);
     gateway.child.kill("SIGTERM");
     await untilStatus(`${gateway.adminUrl}/readyz`, 503);
-    assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200, "it is draining, not ill");
+    assert.equal((await fetch(`${gateway.adminUrl}/healthz`)).status, 200, "a draining gateway is still healthy");
     const late = ask(gateway, "messages", key);
     await simulator.waitFor(asked + 2);
     simulator.release();
@@ -82,7 +82,7 @@ test("SIGTERM: late requests are served with connection: close, the stream finis
     const stream = await running;
     assert.ok((await stream.text()).endsWith("data: [DONE]\n\n"));
     assert.equal(await gateway.stop("SIGCONT"), 0);
-    await assert.rejects(ask(gateway, "chat", key), "nobody listens any more");
+    await assert.rejects(ask(gateway, "chat", key), "the port is closed");
   } finally {
     simulator.release();
     await gateway.stop("SIGKILL");

@@ -62,7 +62,7 @@ test("if the reply is lost, the step counts once: the stream continues, and the 
   assert.deepEqual(more, []);
   assert.equal(line?.amount, recomputed(line as never));
   const steps = (BigInt(memoOf(line).hold as string) - holdOf("chat", FIELDS, 0)) / (BigInt(STEP) * PRICE.output);
-  assert.equal(steps, 3n, "500 tokens and their edge are within three steps");
+  assert.equal(steps, 3n, "500 tokens and the margin fit into three steps");
   await assertAtRest(here, account);
 });
 

@@ -100,7 +100,7 @@ test("after a burst one request extends the hold far enough, but not above the m
   assert.equal(scene.look(5_000), "wait");
   assert.deepEqual(scene.asked, [5_000n, 11_000n]);
   await scene.held(11_000n);
-  assert.equal(scene.look(5_000), "go", "a hold for all that the model can give is no edge");
+  assert.equal(scene.look(5_000), "go", "a hold for the longest possible output needs no margin");
 });
 
 test("a partial extension is the last one requested, and is used to its end", async () => {

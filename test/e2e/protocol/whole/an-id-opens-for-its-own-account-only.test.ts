@@ -60,7 +60,7 @@ for (const model of ["responses-1", "chat-1", "messages-1"]) {
     const sent = JSON.stringify(here.simulator.requests.at(-1)?.json);
     assert.ok(sent.includes(SECRET) && !sent.includes("gw1."), "its server gets the item itself");
     const log = JSON.stringify(here.log);
-    assert.ok(!log.includes("canary sings") && !log.includes("gw1."), "the log has neither");
+    assert.ok(!log.includes("canary sings") && !log.includes("gw1."), "neither is in the log");
   });
 }
 
@@ -93,7 +93,7 @@ test("references may expand to at most a megabyte or eight times the body", asyn
   const { key } = await here.account();
   const [message] = await given(key, "responses-1", LONG);
   const id = message?.id ?? "";
-  assert.ok(id.length < 5_000, "it is sealed in far less");
+  assert.ok(id.length < 5_000, "the sealed id is far shorter than the item");
   const many = (count: number) => Array.from({ length: count }, () => ({ type: "item_reference", id }));
   const fits = Math.floor((1024 * 1024) / JSON.stringify({ ...message, id: "msg_1" }).length) - 1;
   const long = { role: "user", content: "x".repeat(400_000) };
@@ -185,7 +185,7 @@ for (const model of ["responses-1", "chat-1", "messages-1"]) {
     assert.deepEqual(
       last.response.output.map(({ id }: Item) => id),
       done.slice(0, -1).map(({ item }) => item.id),
-      "the reply itself is what the model said",
+      "the reply has the items of the model only",
     );
     assert.ok(last.response.output.every(({ id }: Item) => id.length < 80));
     const output = last.response.output.map(({ id }: Item) => ({ type: "item_reference", id }));
@@ -196,6 +196,10 @@ for (const model of ["responses-1", "chat-1", "messages-1"]) {
     assert.equal(next.status, 200);
     const sent = JSON.stringify(here.simulator.requests.at(-1)?.json);
     assert.ok(sent.includes(SECRET) && sent.includes("roof") && !sent.includes("gw1."));
-    assert.equal((await ask2([question, ...output, result])).status, 400, "without it nothing knows them");
+    assert.equal(
+      (await ask2([question, ...output, result])).status,
+      400,
+      "without the carrier the ids cannot be resolved",
+    );
   });
 }

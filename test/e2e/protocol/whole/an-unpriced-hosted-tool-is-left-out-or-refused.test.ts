@@ -192,7 +192,7 @@ for (const [name, protocol, fields] of DEMANDED) {
     const error = await errorOf(reply);
     assert.deepEqual([reply.status, error.cause], [400, "unsupported_parameter"]);
     assert.match(error.message, /The hosted tool "web_search[^"]*" is not offered for this model\./);
-    assert.match(error.remedy, /web_search = "disabled" in Codex/, "names the client's own setting");
+    assert.match(error.remedy, /web_search = "disabled" in Codex/, "the remedy names the setting of the client");
     assert.equal(here.simulator.count, before, "nothing went upstream");
     await assertAtRest(here, account);
   });

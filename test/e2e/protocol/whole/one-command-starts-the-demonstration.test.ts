@@ -98,7 +98,7 @@ test("one command runs the demonstration, and its curl line streams an answer", 
     const key = /sk-[0-9A-Za-z]{48}/.exec(demo.printed)?.[0] ?? "";
     assert.equal(await stop(demo, "SIGINT"), 0);
     const written = ["", "data"].map((folder) => readdirSync(join(dir, folder)));
-    assert.deepEqual(written, [["data"], ["demo"]], "a later configuration finds nothing of it");
+    assert.deepEqual(written, [["data"], ["demo"]], "nothing is written where a later configuration would find it");
 
     demo = await startDemo(dir);
     assert.ok(!demo.printed.includes(key) && !/sk-[0-9A-Za-z]{48}/.test(demo.printed), "shown only once");

@@ -185,7 +185,7 @@ async function lossOf({ adminUrl }: GatewayHere, protocol: Protocol): Promise<nu
   assert.deepEqual(
     new Set(found.map((match) => match[1])),
     new Set(found.length > 0 ? ["unlisted"] : []),
-    "no name of a client's is a label",
+    "names sent by clients are not label values",
   );
   return found.reduce((sum, match) => sum + Number(match[2]), 0);
 }

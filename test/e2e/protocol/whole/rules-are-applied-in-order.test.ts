@@ -147,7 +147,7 @@ test("a reload changes rules and configured headers from the next request on", a
     const next = settingsOf(
       text.replaceAll("{set: {user: upstream}}", "{set: {user: reloaded}}").replaceAll("upstream-headers", "changed"),
     );
-    assert.notEqual(next.catalog.version, version, "ledger lines tell the two apart");
+    assert.notEqual(next.catalog.version, version, "the ledger lines distinguish the two");
     gateway.gateway.reload(next);
     assert.equal(await user(), "reloaded");
     assert.equal(headersSeen(gateway).get("x-last"), "changed");

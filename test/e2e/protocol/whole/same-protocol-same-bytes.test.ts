@@ -107,7 +107,7 @@ test("responses: store is spliced to false unless the client set it", async () =
       .replace('"store":false', '"store": false')
       .replace(/}$/, more)
       .replace(JSON.stringify(include), JSON.stringify([...include, "reasoning.encrypted_content"])),
-    "reasoning that may be referred to is asked for whole",
+    "reasoning that may be referenced is requested with its content",
   );
 });
 

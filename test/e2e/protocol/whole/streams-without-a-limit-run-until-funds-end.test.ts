@@ -175,7 +175,7 @@ test("a top-up counts for the next step that is requested", async () => {
   const text = "word ".repeat(800);
   here.simulator.program({ text, ignoreLimit: true, deltaChars: 400, pace: { firstDelayMs: 0, betweenMs: 20 } });
   const reply = await ask(here, "chat", account.key, fields);
-  assert.equal(limitSent(), STEP, "what is sent is what there is at the time");
+  assert.equal(limitSent(), STEP, "the limit is what the account can pay at the time of sending");
   await here.store.credit(account.tag, { id: `late-${account.tag}`, amount: 100_000_000n, kind: "topup", note: "" });
   assert.equal(saidIn("chat", await reply.text()), text);
   await assertAtRest(here, account);

@@ -59,9 +59,13 @@ test("row H4: pages, resumed sessions and WebSockets work; the visitor's host is
   await client.until((text) => text.endsWith("ping"));
   client.close();
   const short = await startEcho(t, { siteUrl: () => `https://localhost:${site.port}`, siteLimits: { connectMs: 250 } });
-  assert.equal((await exchange(short.target, get("a", "X-Slow: 1")))[0]?.status, 200, "connected in time, slow after");
+  assert.equal(
+    (await exchange(short.target, get("a", "X-Slow: 1")))[0]?.status,
+    200,
+    "the time to connect does not limit the answer",
+  );
   assert.deepEqual(new Set(site.names), new Set(["localhost"]));
-  assert.ok(site.resumed.includes(true), "a handshake is not made anew for each request");
+  assert.ok(site.resumed.includes(true), "a later connection resumes the TLS session");
   // The certificate is for another name.
   const other = await startEcho(t, { siteUrl: () => `https://127.0.0.1:${site.port}` });
   assert.equal((await exchange(other.target, get("localhost")))[0]?.status, 502);

@@ -167,7 +167,7 @@ for (const [name, bytes, answer, head] of WITHOUT_BODY) {
     const client = new RawSocket(target).send(bytes);
     const first = await client.until((text) => text.includes("\r\n\r\n"));
     assert.match(first, head);
-    assert.ok(first.endsWith("\r\n\r\n"), "nothing behind the head");
+    assert.ok(first.endsWith("\r\n\r\n"), "nothing is sent after the headers");
     if (name.startsWith("204")) assert.doesNotMatch(first, /content-length/);
     client.send(get("/next"));
     const all = await client.until((text) => text.includes("GET /next"));

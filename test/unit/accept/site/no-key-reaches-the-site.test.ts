@@ -119,7 +119,7 @@ test("row H3: keys are removed from the headers of a WebSocket upgrade", async (
   const echo = await startEcho(t, { siteUrl: () => site.url });
   for (const [name, value, left] of CARRIED) {
     const [answer] = await get(echo.target, "/live", "Connection: Upgrade", "Upgrade: websocket", `${name}: ${value}`);
-    assert.equal(answer?.status, 200, "the site of this test upgrades nothing");
+    assert.equal(answer?.status, 200, "the site of this test refuses upgrades");
     const got = site.requests.at(-1)?.headers.find(([each]) => each === name.toLowerCase())?.[1];
     assert.equal(got, left, `${name}: ${value}`);
     assertNoKey(site, `${name}: ${value}`);

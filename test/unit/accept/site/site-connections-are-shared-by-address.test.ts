@@ -29,7 +29,7 @@ test("row H7: a single address gets half of the places, and a new address always
   assert.deepEqual(counts, [64, 32, 16, 8, 4, 2, 1, 1]);
   assert.equal(places.census.taken, 256);
   for (const leave of [...first, ...first]) leave();
-  assert.equal(places.census.taken, 128, "a place is given back once");
+  assert.equal(places.census.taken, 128, "a slot is released once");
 });
 
 test("row H7: a /64 network counts as one address, and so do all clients without an address", async () => {
@@ -61,11 +61,11 @@ test("row H7: a visitor that leaves the queue, or whose wait ends, holds nothing
   const leave = await places.acquire("a", never);
   const left = new AbortController();
   const waiting = [places.acquire("a", never), places.acquire("a", left.signal)];
-  assert.equal(await places.acquire("a", never), undefined, "half of the line is one address's");
+  assert.equal(await places.acquire("a", never), undefined, "one address may use half of the queue");
   const other = await places.acquire("b", never);
   left.abort();
   assert.deepEqual(await Promise.all(waiting), [undefined, undefined]);
-  assert.equal(await places.acquire("a", left.signal), undefined, "who has left is not served");
+  assert.equal(await places.acquire("a", left.signal), undefined, "a disconnected client gets no connection");
   leave?.();
   other?.();
   assert.deepEqual(places.census, { taken: 0, waiting: 0 });
@@ -117,12 +117,12 @@ test("row H7: in any order of steps no place is lost or given twice, and no one 
         else if (kind === "abort" && waiting.length > 0) waiting[which % waiting.length]?.abort.abort();
         await settled();
         const mine = held.filter((one) => one.address === address).length;
-        if (kind === "enter" && before < free) assert.equal(mine, before + 1, "there was room");
+        if (kind === "enter" && before < free) assert.equal(mine, before + 1, "a free slot is given at once");
         assert.deepEqual(places.census, { taken: held.length, waiting: waiting.length });
         assert.ok(held.length <= slotsMax && waiting.length <= waitingMax);
         for (const one of waiting) {
           const own = held.filter((each) => each.address === one.address).length;
-          assert.ok(own >= slotsMax - held.length, `${one.address} waits and might come`);
+          assert.ok(own >= slotsMax - held.length, `${one.address} waits although it is entitled to a slot`);
         }
       }
       for (const { abort } of waiting) abort.abort();

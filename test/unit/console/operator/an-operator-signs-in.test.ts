@@ -81,7 +81,7 @@ test("a wrong token is refused and counted with those of programs, and the right
     assert.match(
       wrong.json.error.remedy,
       /^It is admin_token of .* A program needs no session/,
-      "no header is asked for",
+      "the remedy does not ask for a header",
     );
     assert.equal(wrong.headers.get("set-cookie"), null);
   }
@@ -160,7 +160,11 @@ test("while the store is unreachable, sessions of this process stay valid, and t
   assert.equal((await visit(elsewhere, "POST", "/admin/v1/session/end", ended)).status, 200);
   assert.equal((await visit(console, "GET", "/admin/v1/session", ended)).status, 401);
   isAway = true;
-  assert.equal((await visit(console, "GET", "/admin/v1/session", ended)).status, 401, "ended elsewhere stays ended");
+  assert.equal(
+    (await visit(console, "GET", "/admin/v1/session", ended)).status,
+    401,
+    "a session that was ended on another process stays ended",
+  );
   assert.equal((await visit(console, "GET", "/admin/v1/session", before)).status, 200);
   const during = await signIn(console);
   assert.equal((await visit(console, "GET", "/admin/v1/session", during)).status, 200);

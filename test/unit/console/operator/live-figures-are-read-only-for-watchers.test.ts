@@ -93,7 +93,7 @@ test("all watchers share one reading; the last one to leave stops the readings, 
   const one = live.watch();
   await snapshot(one);
   const two = live.watch();
-  assert.equal((await snapshot(two)).requests, 0, "the newest one, at once");
+  assert.equal((await snapshot(two)).requests, 0, "the newest snapshot is sent at once");
   assert.equal(state.readings, 1);
   one.destroy();
   await once(one, "close");
@@ -107,7 +107,7 @@ test("all watchers share one reading; the last one to leave stops the readings, 
   clock.advance(10_000);
   assert.equal(state.readings, 2);
   state.figures = { ...NONE, requests: 99 };
-  assert.equal((await snapshot(live.watch())).requests, 0, "what was before nobody has asked for");
+  assert.equal((await snapshot(live.watch())).requests, 0, "the figures from before the first watcher are not counted");
   live.close();
 });
 

@@ -80,8 +80,16 @@ test("a card suffices from its start to its end, unless its quota is spent or he
   assert.deepEqual([await now(), (await keyGroup("mixed")).card_runs], [["no_entitlement", false], false]);
   await give("first", "cards");
   assert.deepEqual(await now(), [null, true]);
-  assert.equal((await refusals("pro-only")).money, "insufficient_balance", "its plan counts in other groups, too");
-  assert.equal((await refusals("chat-1")).mixed, "insufficient_balance", "its quota does not");
+  assert.equal(
+    (await refusals("pro-only")).money,
+    "insufficient_balance",
+    "the plan of the card applies in other groups too",
+  );
+  assert.equal(
+    (await refusals("chat-1")).mixed,
+    "insufficient_balance",
+    "the quota of the card does not apply in other groups",
+  );
   const ask = (number: number) =>
     admitAsk({ tag, requestId: ridOf(number), plans: ["pro"], groups: [cardTerms({ holdFull: 100n, holdMin: 100n })] });
   const one = ask(1);
@@ -90,7 +98,7 @@ test("a card suffices from its start to its end, unless its quota is spent or he
   admitted(await store.admit(ask(2)));
   assert.deepEqual(await now(), ["quota_used", true], "half of it is spent and half is held");
   await give("second", "cards", { quota: undefined, afterPrevious: true });
-  assert.deepEqual(await now(), ["quota_used", true], "it begins behind the first");
+  assert.deepEqual(await now(), ["quota_used", true], "the second card starts after the first");
   await clock.advance(MINUTE_MS - 1);
   assert.deepEqual(await now(), ["quota_used", true]);
   await clock.advance(1);
@@ -108,7 +116,7 @@ test("if money pays when no card does, either of them suffices", async (t) => {
   await other.give("first", "mixed");
   assert.equal((await other.refusals("chat-1")).mixed, null);
   await give("first", "mixed", { quota: nanoUsd(0n) });
-  assert.equal((await refusals("chat-1")).mixed, null, "a card that is used up leaves the money");
+  assert.equal((await refusals("chat-1")).mixed, null, "when the card is used up, the balance pays");
 });
 
 test("a group of cards lists what its cards would open, and no other group does", async (t) => {
@@ -118,7 +126,11 @@ test("a group of cards lists what its cards would open, and no other group does"
     ...["chat-1", "messages-1", "responses-1", "chat-alias", "messages-alias", "responses-alias"],
   ]);
   assert.deepEqual(await models("cards"), ["chat-1", "pro-only"]);
-  assert.deepEqual(await models("mixed"), ["chat-1", "chat-alias"], "no card of its own opens more");
+  assert.deepEqual(
+    await models("mixed"),
+    ["chat-1", "chat-alias"],
+    "the group gives no more models without its own card",
+  );
   assert.deepEqual([(await keyGroup("mixed")).falls_back, (await keyGroup("cards")).falls_back], [true, false]);
   await give("first", "cards");
   // The models that a card opens are open in other groups, too.

@@ -47,11 +47,11 @@ async function assertGuarded(get: Get, own: string, other: string): Promise<void
   const [, assets = ""] = /"(\/console\/assets\/[^/"]+\/)/.exec(text) ?? [];
   const file = await get(`${assets}${own}/main.ts`);
   assert.deepEqual([file.status, file.headers["x-content-type-options"]], [200, "nosniff"]);
-  assert.equal((await get(`${assets}${other}/main.ts`)).status, 404, "the other set's");
+  assert.equal((await get(`${assets}${other}/main.ts`)).status, 404, "the file belongs to the other set");
   assert.equal(
     (await get(`/console/assets/another-release/${own}/main.ts`)).status,
     404,
-    "another release's, for good",
+    "a file of another release is never found",
   );
 }
 

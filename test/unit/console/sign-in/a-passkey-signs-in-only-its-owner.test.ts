@@ -239,7 +239,11 @@ test("a known passkey cannot be added again, and its counter is kept", async (t)
   key.counter = 1;
   assert.equal((await add(alice, key)).code, "passkey_not_made");
   assert.deepEqual((await alice.get("/access")).json.passkeys, [known]);
-  assert.equal((await signIn(owners.browser(), key)).code, "passkey_refused", "its counter is not forgotten");
+  assert.equal(
+    (await signIn(owners.browser(), key)).code,
+    "passkey_refused",
+    "the counter of a removed passkey is kept",
+  );
 });
 
 test("an account has at most 32 passkeys", async (t) => {

@@ -108,12 +108,12 @@ test("a callback that is forged, of another browser, used or late signs nobody i
     assert.equal(await comeBack(other, bent(name, value)), refused, name);
     assert.equal(await other.account(), undefined);
   }
-  assert.equal(await comeBack(browser, CALLBACK), refused, "without a word of the provider");
+  assert.equal(await comeBack(browser, CALLBACK), refused, "the provider sent no parameters");
   await owners.clock.advance(60_000);
   assert.equal(await comeBack(browser, path), "/console/");
   const again = owners.browser();
   for (const [cookie, sealed] of browser.cookies) if (cookie.includes("oidc")) again.cookies.set(cookie, sealed);
-  assert.equal(await comeBack(again, path), refused, "a code that was used");
+  assert.equal(await comeBack(again, path), refused, "the code was used before");
   const late = owners.browser();
   const latePath = await visit(late);
   await owners.clock.advance(600_000);
@@ -151,7 +151,7 @@ test("callbacks that other sites trigger in a browser block no sign-in", async (
     // As in an image: without the cookie of a visit.
     assert.equal(await comeBack(browser, `${CALLBACK}?code=x&state=${n}`), "/console/sign-in?refused=oidc_over");
   }
-  assert.deepEqual(owners.log, [], "a flood fills no audit");
+  assert.deepEqual(owners.log, [], "a flood writes no audit lines");
   assert.equal(await signIn(browser), "/console/");
 });
 
@@ -280,7 +280,7 @@ test("no callback makes the gateway request the provider's metadata again, unles
   assert.equal(await signIn(owners.browser()), refused);
   oidc.forges = false;
   assert.equal(await signIn(owners.browser()), "/console/");
-  assert.equal(oidc.discoveries, 2, "after an answer that does not hold its keys are asked for again");
+  assert.equal(oidc.discoveries, 2, "after an invalid answer the keys are fetched again");
 });
 
 for (const path of ["/.well-known/openid-configuration", "/token", "/jwks", "/me"]) {

@@ -20,7 +20,7 @@ test("after ten failures within a minute an address has to wait, and no other ad
   const stopped = await guesser.post("/sign-in/link", { token });
   assert.deepEqual([stopped.status, stopped.code, stopped.headers["retry-after"]], [429, "too_many_attempts", "60"]);
   assert.equal((await guesser.post("/sign-in/passkey/options")).status, 429);
-  assert.equal(owners.log.filter(({ what }) => what === "session.begin").length, 10, "a flood fills no log");
+  assert.equal(owners.log.filter(({ what }) => what === "session.begin").length, 10, "a flood writes no log lines");
   assert.equal((await owners.browser({ address: "192.0.2.8" }).post("/sign-in/link", { token })).status, 200);
   await owners.clock.advance(60_000);
   assert.equal((await guesser.post("/sign-in/link", { token: await owners.link(tag) })).status, 200);

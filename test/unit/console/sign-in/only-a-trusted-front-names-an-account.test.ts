@@ -18,7 +18,7 @@ test("a front signs in the account that it names, for as long as it names it", a
     assert.equal((await browser.get("/session")).code, "signed_out", JSON.stringify(headers));
   }
   browser.where = { headers: { [trustedHeader]: "alice" } };
-  assert.equal((await browser.get("/session")).code, "signed_out", "around the front");
+  assert.equal((await browser.get("/session")).code, "signed_out", "the request does not come through the front");
 });
 
 test("no other peer is accepted, nor a front that names an unknown account or two accounts", async (t) => {

@@ -36,8 +36,12 @@ test("a display without text still has what must go back", () => {
   const [block] = blocks("responses", thought("hm", "blob"), "opaque");
   assert.deepEqual([block?.type, block?.thinking], ["thinking", ""]);
   assert.match(String(block?.signature), /^gw1\./);
-  assert.equal(blocks("responses", thought("hm", undefined), "opaque").length, 1, "nothing has to go back");
-  assert.equal(blocks("chat", thought("hm", undefined), "opaque").length, 2, "chat needs the text back");
+  assert.equal(
+    blocks("responses", thought("hm", undefined), "opaque").length,
+    1,
+    "no sealed reasoning has to be returned",
+  );
+  assert.equal(blocks("chat", thought("hm", undefined), "opaque").length, 2, "a chat upstream needs the text returned");
 });
 
 test("reasoning is left out if thinking is off", () => {

@@ -70,7 +70,7 @@ for (const first of [0, 1, 7, undefined]) {
     assert.equal(responseOf(frames.at(-1)).id, id);
     assert.equal(responseOf(frames[0]).status, "in_progress");
     const [carrier, ...more] = carriersOf(frames);
-    assert.equal(more.length, 1, "its beginning and its end");
+    assert.equal(more.length, 1, "the carrier has its added and its done event");
     assert.equal(carrier?.data.output_index, 2);
     const ids = [refer(MESSAGE.id), refer(CALL.id), refer((carrier?.data.item as Item | undefined)?.id)];
     assert.deepEqual(await placed(ids), [MESSAGE, CALL]);

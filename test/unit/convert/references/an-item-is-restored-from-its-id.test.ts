@@ -46,7 +46,11 @@ test("a stream's short ids are resolved from the carrier item, wherever it is, a
   const input = [refer("msg_1"), refer("fc_1"), refer(carrier.id), { type: "function_call_output", call_id: "call_1" }];
   const expected = [MESSAGE, CALL, { type: "function_call_output", call_id: "call_1" }];
   assert.deepEqual(await placed(input), expected);
-  assert.deepEqual(await placed([carrier, ...input.slice(0, 2), ...input.slice(3)]), expected, "sent back unchanged");
+  assert.deepEqual(
+    await placed([carrier, ...input.slice(0, 2), ...input.slice(3)]),
+    expected,
+    "the carrier may be sent first, unchanged",
+  );
 });
 
 test("ids that a server uses again in each reply are resolved to the right reply", async () => {
@@ -111,7 +115,11 @@ test("reasoning of which only a sealed id is left is left out if the id does not
   const carrier = strange.carrier(contextOf("another"));
   assert.deepEqual(await placed([MESSAGE, carrier, CALL]), [MESSAGE, CALL]);
   const { id: _, ...readable }: Item = { ...carrier, encrypted_content: "opaque" };
-  assert.deepEqual(await placed([{ ...carrier, encrypted_content: "opaque" }]), [readable], "its server may read it");
+  assert.deepEqual(
+    await placed([{ ...carrier, encrypted_content: "opaque" }]),
+    [readable],
+    "the server of the carrier may read it",
+  );
 });
 
 test("a reference of another account, a changed one or an invented one leaves the whole input as it is", async () => {

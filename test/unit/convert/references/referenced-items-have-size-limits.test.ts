@@ -64,7 +64,11 @@ test("a stream that is too large ends with an empty carrier", async () => {
   const assertEmpty = async (kept: KeptItems, why: string): Promise<void> => {
     const carrier = kept.carrier(OWN);
     assert.ok(carrier && String(carrier.id).length < 80, why);
-    assert.equal(await placed([refer("msg_1"), refer(carrier.id)]), "as it is", "what it does not carry is refused");
+    assert.equal(
+      await placed([refer("msg_1"), refer(carrier.id)]),
+      "as it is",
+      "an item that the carrier does not contain is refused",
+    );
   };
 
   const long = new KeptItems();

@@ -142,7 +142,10 @@ test("a chat client's cache marks reach messages in either spelling, and the mar
   assert.deepEqual(body.cache_control, CACHED);
   const marked = JSON.stringify([body.tools, body.messages]).match(/"cache_control"/g);
   assert.equal(marked?.length, 3);
-  assert.ok(!JSON.stringify(body.tools).includes("cache_control"), "the first of four gives way to the body's own");
+  assert.ok(
+    !JSON.stringify(body.tools).includes("cache_control"),
+    "the first of four markers is removed in favour of that of the body",
+  );
 });
 
 const NATIVE: Partial<Capabilities> = { openaiNative: true };
@@ -193,7 +196,7 @@ test("text before a call is commentary to the vendor of responses, and other tex
     return (input as Body[]).filter(({ role }) => role === "assistant").map(({ phase }) => phase);
   };
   assert.deepEqual(phases(NATIVE), ["commentary", "final_answer"]);
-  assert.deepEqual(phases({}), [undefined, undefined], "other servers may refuse what they do not know");
+  assert.deepEqual(phases({}), [undefined, undefined], "other servers may refuse unknown members");
 });
 
 test("an effort that is lowered is named, and one that the model has is not", () => {

@@ -40,7 +40,7 @@ function assertReported(told: Usage | undefined, billed: Usage): void {
   const sums = ({ input, cachedInput, cacheWrite, cacheWrite1h, output, reasoning }: Usage) => {
     return { input, cachedInput, written: cacheWrite + cacheWrite1h, output, reasoning };
   };
-  assert.ok(told, "the client gets no usage");
+  assert.ok(told, "the client receives the usage");
   assert.deepEqual(sums(told), sums(billed));
 }
 

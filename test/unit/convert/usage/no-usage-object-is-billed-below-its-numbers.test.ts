@@ -84,7 +84,7 @@ function assertHonours(usage: Usage | undefined, one: Said, written1h: number): 
   const total = totalOf(one) ?? 0;
   const all = Math.max(total, input + output + reasoning + cached + written);
   if (!usage) {
-    assert.equal(all - cached - written, 0, "a count was reported and not read");
+    assert.equal(all - cached - written, 0, "every reported count is read");
     return;
   }
   assertTokens(usage);
@@ -94,13 +94,14 @@ function assertHonours(usage: Usage | undefined, one: Said, written1h: number): 
     return;
   }
   const allInput = totalInput(usage);
-  assert.ok(allInput >= input, "less input than it says");
-  assert.ok(usage.output >= Math.max(output, reasoning), "less output than it says");
-  assert.ok(allInput + usage.output >= total, "less than the total");
-  assert.ok(allInput + usage.output <= all, "more than all that it names");
-  assert.ok(usage.cachedInput <= cached, "more at the price of cached input than was cached");
-  assert.ok(usage.cacheWrite + usage.cacheWrite1h <= written, "more at the price of a write than was written");
-  if (one.output === undefined) assert.ok(usage.outputUncounted || usage.output > 0, "half a count bills nothing");
+  assert.ok(allInput >= input, "the input is not below the reported one");
+  assert.ok(usage.output >= Math.max(output, reasoning), "the output is not below the reported one");
+  assert.ok(allInput + usage.output >= total, "the sum is not below the reported total");
+  assert.ok(allInput + usage.output <= all, "the sum is not above all reported counts");
+  assert.ok(usage.cachedInput <= cached, "no more is billed as cached input than was cached");
+  assert.ok(usage.cacheWrite + usage.cacheWrite1h <= written, "no more is billed as cache writes than was written");
+  if (one.output === undefined)
+    assert.ok(usage.outputUncounted || usage.output > 0, "output without a count is billed");
 }
 
 test("property, chat: no number of a usage object is billed below its value, and all together not above their sum", () => {

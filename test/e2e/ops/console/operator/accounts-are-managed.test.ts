@@ -58,7 +58,7 @@ test("an account is created, topped up, changed and closed", async (t) => {
   await page.getByRole("dialog").getByRole("button", { name: "Close the account" }).click();
   await page.locator("h1 + .badge").getByText("closed").waitFor();
   const left = await page.locator(".actions button").allInnerTexts();
-  assert.deepEqual(left, ["Adjust", "Invite the owner"], "what a closed account would refuse is not offered");
+  assert.deepEqual(left, ["Adjust", "Invite the owner"], "actions that a closed account would refuse are not offered");
 
   const { items } = (await admin("GET", "/audit?limit=50")) as { items: { who: string; what: string }[] };
   assert.ok(items.every(({ who }) => who === "operator:session"));
@@ -114,7 +114,7 @@ test("a double click, a lost answer and a reload cause no second write", async (
   await page.getByLabel("Amount, USD").fill("7.00");
   await page.getByRole("dialog").getByRole("button", { name: "Top up" }).click();
   await page.getByText("7.00 USD was already booked and counts once. The balance is 12.00 USD.").waitFor();
-  assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "12.00", "the same payment, sent again");
+  assert.equal((await admin("GET", "/accounts/alice")).balance_usd, "12.00", "the payment is a repetition");
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Top up" }).click();
   await page.getByLabel("Amount, USD").fill("7.00");

@@ -15,7 +15,7 @@ test("a wrong token is refused with advice, the right one signs in, and signing 
   t.after(() => here.close());
   const { page, context, complaints } = await openWindow(t);
   await page.goto(`${here.adminUrl}/`);
-  assert.equal(page.url(), `${here.adminUrl}/console/`, "a browser is shown the way");
+  assert.equal(page.url(), `${here.adminUrl}/console/`, "the root redirects to the console");
   await page.getByLabel("Admin token").fill("not-the-admin-token");
   await assertUsable(page, "sign-in-light");
   await page.getByRole("button", { name: "Sign in" }).click();
@@ -30,7 +30,7 @@ test("a wrong token is refused with advice, the right one signs in, and signing 
   const kept = await page.evaluate(
     "JSON.stringify([{ ...localStorage }, { ...sessionStorage }]) + document.body.innerHTML",
   );
-  assert.ok(!String(kept).includes(here.gateway.adminToken), "no page keeps the token");
+  assert.ok(!String(kept).includes(here.gateway.adminToken), "no page stores the token");
   await page.reload();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();

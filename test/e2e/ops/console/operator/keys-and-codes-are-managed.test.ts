@@ -23,7 +23,7 @@ test("a key is created, changed and revoked", async (t) => {
   await chat(here, text);
   await page.getByRole("link", { name: "Laptop <b>of</b> Alice" }).click();
   await page.getByRole("heading", { level: 1, name: "Laptop <b>of</b> Alice" }).waitFor();
-  assert.ok(!(await page.content()).includes(text), "the key is nowhere any more");
+  assert.ok(!(await page.content()).includes(text), "the key is not shown again");
 
   await write(page, "Change the group", { Group: "limited-money" });
   await page.locator(".figure").getByText("limited-money").waitFor();
@@ -96,7 +96,7 @@ test("codes are created, saved once as a file, and voided", async (t) => {
   await page.getByRole("button", { name: "Save as CSV" }).click();
   const csv = readFileSync(await (await saving).path(), "utf8");
   assert.ok(texts.every((text) => csv.includes(text)));
-  assert.ok(csv.includes(`"'=cmd|"" /C calc""!A0"`), "a spreadsheet takes it for text");
+  assert.ok(csv.includes(`"'=cmd|"" /C calc""!A0"`), "a spreadsheet reads the cell as text");
   await page.emulateMedia({ media: "print" });
   assert.equal(await page.getByRole("heading", { level: 1, name: "Codes" }).isVisible(), false);
   assert.equal(await page.getByText(texts[0] ?? "").isVisible(), true);
@@ -107,7 +107,7 @@ test("codes are created, saved once as a file, and voided", async (t) => {
 
   await page.getByRole("link", { name: "=cmd" }).click();
   await page.locator(".figure").filter({ hasText: "Redeemed" }).getByText("1").waitFor();
-  assert.ok(!(await page.content()).includes(texts[1] ?? ""), "no code is anywhere any more");
+  assert.ok(!(await page.content()).includes(texts[1] ?? ""), "the codes are not shown again");
   await page.getByRole("button", { name: "Void", exact: true }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Void", exact: true }).click();
   await page.locator(".figure").filter({ hasText: "Void" }).getByText("1").waitFor();

@@ -70,7 +70,7 @@ export async function assertFits(page: Page, name: string): Promise<void> {
     await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
   );
   assert.ok(wide <= 0, `${name} is ${wide} px wider than the window`);
-  assert.deepEqual(await page.evaluate(OVERLAPPED), [], `${name}: cells that stand where their titles are`);
+  assert.deepEqual(await page.evaluate(OVERLAPPED), [], `${name}: cells that are aligned with their titles`);
   await picture(page, `operator-${name}`);
 }
 

@@ -68,7 +68,7 @@ test("a key is created, shown once, and works with the settings that are shown",
   await page.getByRole("link", { name: HOSTILE_NAMES[0] }).waitFor();
   await page.goBack();
   await settled(page);
-  assert.ok(!(await page.content()).includes(text), "the key is shown a second time");
+  assert.ok(!(await page.content()).includes(text), "the key is shown only once");
   const made = (await keysOf(gateway, account.name)).find(({ name }) => name === HOSTILE_NAMES[0]);
   assert.equal(made?.group, "limited-money");
   assert.deepEqual(complaints, []);
@@ -216,7 +216,7 @@ test("a key is created with the keyboard alone", async (t) => {
   const focused = () => page.evaluate<string>("document.activeElement.value || document.activeElement.textContent");
   const tabTo = async (what: string) => {
     for (let tabs = 0; (await focused()) !== what; tabs++) {
-      assert.ok(tabs < 40, `${what} is out of reach`);
+      assert.ok(tabs < 40, `${what} cannot be reached`);
       await page.keyboard.press("Tab");
     }
   };

@@ -19,7 +19,7 @@ async function csvOf(page: Page): Promise<{ name: string; rows: Record<string, s
   await page.getByRole("button", { name: "Download CSV" }).click();
   const file = await downloading;
   const text = readFileSync(await file.path(), "utf8");
-  assert.ok(text.startsWith("\ufeff"), "spreadsheets are told that it is UTF-8");
+  assert.ok(text.startsWith("\ufeff"), "the file begins with a byte order mark");
   return { name: file.suggestedFilename(), rows: parse(text, { bom: true, columns: true }) };
 }
 
