@@ -18,7 +18,7 @@ import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { MODEL } from "./catalog.ts";
 import type { Chance } from "./chance.ts";
 import type { Running } from "./gateway.ts";
-import { type SeenRequest, type Truth, VOID, wordOf } from "./truth.ts";
+import { resultOf, type SeenRequest, type Truth, VOID } from "./truth.ts";
 
 export interface Caller {
   readonly tag: AccountTag;
@@ -97,7 +97,7 @@ function seenOf(permit: Permit, voided: SettleAsk, gateway: Running): SeenReques
     hold: permit.hold,
     entitlement: permit.entitlement,
     attempted: false,
-    told: new Set([VOID]),
+    written: new Set([VOID]),
     left: new Set([VOID]),
     last: voided,
     answered: false,
@@ -164,20 +164,20 @@ function measured(producedBytes: number, usage: Ending["measured"]["usage"]): En
 }
 
 function checkpoint(ask: SettleAsk, seen: SeenRequest, gateway: Running): void {
-  tell(ask, seen, gateway, () => gateway.charging.journal.checkpoint(ask));
+  recordWrite(ask, seen, gateway, () => gateway.charging.journal.checkpoint(ask));
 }
 
 /** Writes to the journal, and records whether the write reached the file at once. */
-function tell<T>(ask: SettleAsk, seen: SeenRequest, { process, writes }: Running, work: () => T): T {
-  const word = wordOf(ask);
-  seen.told.add(word);
-  seen.left.add(word);
+function recordWrite<T>(ask: SettleAsk, seen: SeenRequest, { process, writes }: Running, work: () => T): T {
+  const settledAs = resultOf(ask);
+  seen.written.add(settledAs);
+  seen.left.add(settledAs);
   seen.last = ask;
   const before = writes();
   const result = work();
   if (process.alive && writes() > before) {
     seen.left.clear();
-    seen.left.add(word);
+    seen.left.add(settledAs);
   }
   return result;
 }
@@ -191,7 +191,7 @@ async function settle(
 ): Promise<void> {
   const { process, charging } = gateway;
   parts.note(process.name, `settles ${id.slice(-6)} with ${ask.amount}${ask.voided ? " (void)" : ""}`);
-  await tell(ask, seen, gateway, () => charging.settler.settle(ask));
+  await recordWrite(ask, seen, gateway, () => charging.settler.settle(ask));
   seen.answered = true;
   parts.count("answered");
   gateway.onAnswered();

@@ -241,7 +241,7 @@ export class Gateway {
   /** An outside observer knows only what the operator's log says, by the events of docs/log.md. */
   #log(process: Process): Log {
     const { truth, count, note, name } = this.#parts;
-    const tell = (facts: object, message: string): void => {
+    const observe = (facts: object, message: string): void => {
       if (!process.alive) return;
       const {
         event,
@@ -263,8 +263,8 @@ export class Gateway {
       if (event === "charge_restored") count("replayed");
       if (event === "history_given_up") truth.forgetful.add(name);
     };
-    const written = (members: string, message: string) => tell(JSON.parse(`{${members.slice(1)}}`), message);
-    return { info: tell, warn: tell, error: tell, debug: tell, written };
+    const written = (members: string, message: string) => observe(JSON.parse(`{${members.slice(1)}}`), message);
+    return { info: observe, warn: observe, error: observe, debug: observe, written };
   }
 }
 

@@ -14,14 +14,14 @@ export interface SeenRequest {
   /** Whether any part of an answer was produced. */
   attempted: boolean;
   /**
-   * All results that the charge may have, as `wordOf` gives them: everything that was written to the journal,
+   * All results that the charge may have, as `resultOf` gives them: everything that was written to the journal,
    * completely or in part.
    */
-  readonly told: Set<Word>;
+  readonly written: Set<SettledAs>;
   /**
    * The results that are possible after a mere kill: those that no later record that is certainly in the file replaces.
    */
-  readonly left: Set<Word>;
+  readonly left: Set<SettledAs>;
   last: SettleAsk;
   /** Whether the client may have received the end of its answer, so that the charge is promised. */
   answered: boolean;
@@ -50,16 +50,16 @@ export interface SeenCode {
   readonly id: string;
   answered: boolean;
   voiding: "none" | "asked" | "answered";
-  /** Accounts that were told that they have redeemed it. */
+  /** Accounts whose redemption was answered as successful. */
   readonly redeemers: Set<AccountTag>;
 }
 
 /** No charge. */
 export const VOID = "void";
 /** How a settlement appears in the ledger: with its charge, nano-dollars, or without one. */
-export type Word = bigint | typeof VOID;
+export type SettledAs = bigint | typeof VOID;
 
-export function wordOf({ voided, amount }: Pick<SettleAsk, "voided" | "amount">): Word {
+export function resultOf({ voided, amount }: Pick<SettleAsk, "voided" | "amount">): SettledAs {
   return voided ? VOID : amount;
 }
 

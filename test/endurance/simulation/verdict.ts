@@ -14,7 +14,7 @@ import type { Violation } from "./books.ts";
 import type { Gateway } from "./gateway.ts";
 import { INVARIANTS } from "./invariants.ts";
 import type { Server } from "./server.ts";
-import { type SeenRequest as Seen, type Truth, VOID, wordOf } from "./truth.ts";
+import { resultOf, type SeenRequest as Seen, type Truth, VOID } from "./truth.ts";
 
 export interface VerdictParts {
   readonly truth: Truth;
@@ -116,22 +116,22 @@ function* requestsOf({ truth, gateways }: VerdictParts): Generator<SeenRequest> 
 
 /** @param lossy whether a disk of its gateway has lost written data. */
 function owedFor(seen: Seen, lossy: boolean): Owed {
-  const { answered, unrecorded, last, told, left } = seen;
+  const { answered, unrecorded, last, written, left } = seen;
   if (answered && !unrecorded) {
     const { absorbed } = last;
-    const word = wordOf(last);
-    return word === VOID ? { amounts: new Set(), mayBeFree: true, absorbed } : { ...exactly(word), absorbed };
+    const result = resultOf(last);
+    return result === VOID ? { amounts: new Set(), mayBeFree: true, absorbed } : { ...exactly(result), absorbed };
   }
-  const words = unrecorded || lossy ? told : left;
-  const amounts = new Set([...words].filter((word) => word !== VOID));
-  return { amounts, mayBeFree: words.has(VOID) };
+  const results = unrecorded || lossy ? written : left;
+  const amounts = new Set([...results].filter((result) => result !== VOID));
+  return { amounts, mayBeFree: results.has(VOID) };
 }
 
 function* paymentsOf(truth: Truth): Generator<SeenPayment> {
   for (const [id, { tag, amount, answered }] of truth.payments) {
     // Funds may have been spent by the time their withdrawal is replayed. That is logged for the operator.
-    const told = amount < 0n && truth.refusedAgain.some((refused) => refused.id === id);
-    yield { account: tag, id, amount, isPromised: answered && !mayForget(truth) && !told };
+    const isRefused = amount < 0n && truth.refusedAgain.some((refused) => refused.id === id);
+    yield { account: tag, id, amount, isPromised: answered && !mayForget(truth) && !isRefused };
   }
 }
 
@@ -158,8 +158,8 @@ async function judgeCodes({ truth, server }: VerdictParts, wrong: Wrong): Promis
   for (const [id, seen] of truth.codes) {
     const has = owners.get(id) ?? [];
     if (has.length > 1) wrong(11, `code ${id} is credited to ${has.join(" and ")}`);
-    const told = truth.refusedAgain.some((refused) => refused.id.startsWith(id));
-    if (told || mayForget(truth)) continue;
+    const isRefused = truth.refusedAgain.some((refused) => refused.id.startsWith(id));
+    if (isRefused || mayForget(truth)) continue;
     const code = await server.storeOf(undefined).getCode(id);
     if (seen.answered && !code) wrong(11, `code ${id} was made and is not there`);
     if (seen.redeemers.size > 0 && !has.some((tag) => seen.redeemers.has(tag))) {

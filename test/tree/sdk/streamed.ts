@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
-import { framesOf, routeOf, smallBody, sse, tellAll } from "../../unit/convert/translate/rig.ts";
+import { convertInOnePush, framesOf, routeOf, smallBody, sse } from "../../unit/convert/translate/rig.ts";
 import type { Judged, Word } from "./judge.ts";
 import { type Direction, rootsOf } from "./requests.ts";
 import { type Json, least } from "./samples.ts";
@@ -67,7 +67,7 @@ class EventTrial {
 
   #told(stream: readonly unknown[]): string {
     const body = smallBody(this.#client, this.#client === "chat" ? { stream_options: { include_usage: true } } : {});
-    const { text, fault, converter } = tellAll(
+    const { text, fault, converter } = convertInOnePush(
       this.#client,
       body,
       routeOf(this.#upstream),

@@ -12,7 +12,7 @@ import { openPassthrough } from "../../../src/convert/passthrough/passthrough.ts
 import { isRefusal } from "../../../src/values/errors.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../src/values/protocol.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
-import { clientRequest, routeOf, smallBody, type Told, tell } from "./translate/rig.ts";
+import { clientRequest, convertStream, routeOf, type StreamOutput, smallBody } from "./translate/rig.ts";
 
 const USAGE = { ...NO_USAGE, input: 3, output: 5 };
 const COMMENT = ": parse the next\n\n";
@@ -41,7 +41,7 @@ function openExchange(protocol: Protocol, { openEnded = false, renamed = false, 
 }
 
 /** What can be observed of a stream: its bytes, its counts, its end. */
-function outcome({ text, fault, converter }: Told) {
+function outcome({ text, fault, converter }: StreamOutput) {
   return { text: text.replaceAll(COMMENT, ""), fault, ended: converter.ended, counts: converter.counts() };
 }
 
@@ -205,8 +205,8 @@ for (const protocol of PROTOCOL_NAMES) {
           Array.from({ length: times }, (_, i) => frameOf(protocol, kind, `${text}${"x".repeat(i)}`, ++number)),
         );
         const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
-        const parsed = tell(openExchange(protocol, opened), parse(all));
-        const byBytes = tell(openExchange(protocol, opened), cut(Buffer.concat(all), places));
+        const parsed = convertStream(openExchange(protocol, opened), parse(all));
+        const byBytes = convertStream(openExchange(protocol, opened), cut(Buffer.concat(all), places));
         assert.deepEqual(outcome(byBytes), outcome(parsed));
         assert.deepEqual(
           truncated(openExchange(protocol, opened), all),
@@ -225,7 +225,7 @@ for (const protocol of PROTOCOL_NAMES) {
     for (const pieces of [[Buffer.concat([first, ...frames])], [first, ...frames]]) {
       for (const opened of both) {
         const before = parsing.mock.callCount();
-        const { text } = tell(openExchange(protocol, opened), pieces);
+        const { text } = convertStream(openExchange(protocol, opened), pieces);
         assert.ok(text.includes("word 199"));
         const count = parsing.mock.callCount() - before;
         assert.ok(count < 5, `${count} of 200 were parsed`);
@@ -238,8 +238,8 @@ for (const protocol of PROTOCOL_NAMES) {
       const texts = ["a", " word", "é", "日本", "😀", "42"];
       const frames = Array.from({ length: 1_300 }, (_, i) => frameOf(protocol, "known", texts[i % 6] ?? "", i + 1));
       const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
-      const byBytes = tell(openExchange(protocol, { renamed }), [Buffer.concat(all)]);
-      assert.deepEqual(outcome(byBytes), outcome(tell(openExchange(protocol, { renamed }), parse(all))));
+      const byBytes = convertStream(openExchange(protocol, { renamed }), [Buffer.concat(all)]);
+      assert.deepEqual(outcome(byBytes), outcome(convertStream(openExchange(protocol, { renamed }), parse(all))));
     }
   });
 
@@ -275,7 +275,7 @@ for (const protocol of PROTOCOL_NAMES) {
   test(`${protocol}: an event over the size limit is refused after deltas that were passed by their bytes`, () => {
     const frames = ["a", "b", "c", "x".repeat(5_000_000)].map((text, i) => frameOf(protocol, "plain", text, i + 1));
     const all = [Buffer.from(`data: ${FIRST[protocol]}\n\n`), ...frames];
-    const { fault } = tell(openExchange(protocol), [Buffer.concat(all)]);
+    const { fault } = convertStream(openExchange(protocol), [Buffer.concat(all)]);
     assert.equal(fault?.reason, "an event is over the size limit");
   });
 }
@@ -321,7 +321,7 @@ const NAMED: Readonly<Record<Protocol, string>> = {
 for (const protocol of PROTOCOL_NAMES) {
   test(`${protocol}: an event over several data lines gets the client's name of the model like any other`, () => {
     const told = (data: string) => {
-      const { text } = tell(openExchange(protocol, { renamed: true }), [Buffer.from(`data: ${data}\n\n`)]);
+      const { text } = convertStream(openExchange(protocol, { renamed: true }), [Buffer.from(`data: ${data}\n\n`)]);
       const [, json] = /^data: (.*)$/m.exec(text) ?? [];
       return JSON.parse(json as string);
     };

@@ -39,7 +39,7 @@ interface Watched {
   readonly clock: FakeClock;
   readonly ejections: Ejection[];
   returned: number;
-  tell(kind: HealthVerdict["kind"], more?: Partial<HealthVerdict>): void;
+  report(kind: HealthVerdict["kind"], more?: Partial<HealthVerdict>): void;
 }
 
 function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = () => 0.5): Watched {
@@ -60,7 +60,7 @@ function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = ()
         },
       },
     ),
-    tell: (kind, more = {}) =>
+    report: (kind, more = {}) =>
       made.health.report({
         kind,
         model: "m",
@@ -74,36 +74,36 @@ function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = ()
 }
 
 test("consecutive failures eject, connection failures and error statuses counted separately, and any answer resets the count", () => {
-  const { health, tell, ejections } = watched();
-  for (const kind of ["local", "local", "alive", "local", "local", "ok", "remote", "remote"] as const) tell(kind);
+  const { health, report, ejections } = watched();
+  for (const kind of ["local", "local", "alive", "local", "local", "ok", "remote", "remote"] as const) report(kind);
   assert.equal(health.standing("m"), "healthy");
   // A server that answers 500 can be reached.
-  for (const kind of ["local", "local", "remote"] as const) tell(kind);
+  for (const kind of ["local", "local", "remote"] as const) report(kind);
   assert.equal(health.standing("m"), "ejected");
   assert.deepEqual(ejections, [{ reason: "failures", restMs: 4_000, repeated: 1 }]);
 });
 
 test("any answer, even a 500, ends a run of connection failures", () => {
-  const { health, tell } = watched();
-  for (const kind of ["local", "local", "remote", "local", "local"] as const) tell(kind);
+  const { health, report } = watched();
+  for (const kind of ["local", "local", "remote", "local", "local"] as const) report(kind);
   assert.equal(health.standing("m"), "healthy");
-  tell("local");
+  report("local");
   assert.equal(health.standing("m"), "ejected");
 });
 
 test("a high share of failures ejects once there are enough outcomes, and only those within the window count", () => {
-  const { health, tell, clock, ejections } = watched({ failures: 100 });
-  for (let at = 0; at < 4; at++) tell("remote");
-  for (let at = 0; at < 4; at++) tell("ok");
-  tell("remote");
+  const { health, report, clock, ejections } = watched({ failures: 100 });
+  for (let at = 0; at < 4; at++) report("remote");
+  for (let at = 0; at < 4; at++) report("ok");
+  report("remote");
   assert.equal(health.standing("m"), "healthy", "9 outcomes are too few");
   clock.advance(31_000);
-  tell("remote");
+  report("remote");
   assert.equal(health.standing("m"), "healthy", "the window has passed");
-  for (let at = 0; at < 5; at++) tell("ok");
-  for (let at = 0; at < 3; at++) tell("local");
+  for (let at = 0; at < 5; at++) report("ok");
+  for (let at = 0; at < 3; at++) report("local");
   assert.equal(ejections.length, 0);
-  tell("remote");
+  report("remote");
   assert.deepEqual(
     ejections.map(({ reason }) => reason),
     ["failure_rate"],
@@ -111,32 +111,32 @@ test("a high share of failures ejects once there are enough outcomes, and only t
 });
 
 test("outcomes from before its return do not eject an upstream again", () => {
-  const { health, tell, clock } = watched({ failures: 100 });
-  for (let at = 0; at < 10; at++) tell("remote");
+  const { health, report, clock } = watched({ failures: 100 });
+  for (let at = 0; at < 10; at++) report("remote");
   assert.equal(health.standing("m"), "ejected");
   clock.advance(4_000);
   assert.equal(health.begin("m"), true);
-  tell("ok", { probe: true });
-  tell("remote");
+  report("ok", { probe: true });
+  report("remote");
   assert.deepEqual([health.standing("m"), health.state().outcomes.remote], ["healthy", 1]);
 });
 
 test("a probe that is rate-limited returns the upstream, and its model waits", () => {
   const made = watched();
-  const { health, tell, clock } = made;
-  for (let at = 0; at < 3; at++) tell("remote");
+  const { health, report, clock } = made;
+  for (let at = 0; at < 3; at++) report("remote");
   clock.advance(4_000);
   assert.equal(health.begin("m"), true);
-  tell("rate_limited", { probe: true, retryAfterS: 7 });
+  report("rate_limited", { probe: true, retryAfterS: 7 });
   assert.deepEqual([made.returned, health.standing("other"), health.standing("m")], [1, "healthy", "ejected"]);
   clock.advance(7_000);
   assert.equal(health.standing("m"), "healthy");
 });
 
 test("faults of the caller, rate limits and failures on our side do not count as failures", () => {
-  const { health, tell, ejections } = watched();
-  for (let at = 0; at < 100; at++) for (const kind of ["alive", "none"] as const) tell(kind);
-  for (let at = 0; at < 100; at++) tell("rate_limited", { model: "other" });
+  const { health, report, ejections } = watched();
+  for (let at = 0; at < 100; at++) for (const kind of ["alive", "none"] as const) report(kind);
+  for (let at = 0; at < 100; at++) report("rate_limited", { model: "other" });
   assert.equal(health.standing("m"), "healthy");
   assert.equal(health.standing("other"), "ejected");
   assert.deepEqual(ejections, []);
@@ -145,12 +145,12 @@ test("faults of the caller, rate limits and failures on our side do not count as
 
 test("the cool-down doubles with each repetition up to a maximum, with random spread, and is reset after a healthy period", () => {
   let chance = 0.5;
-  const { health, tell, clock, ejections } = watched({}, () => chance);
-  for (let at = 0; at < 3; at++) tell("local");
+  const { health, report, clock, ejections } = watched({}, () => chance);
+  for (let at = 0; at < 3; at++) report("local");
   const failProbe = () => {
     clock.advance(ejections.at(-1)?.restMs ?? 0);
     assert.equal(health.begin("m"), true);
-    tell("local", { probe: true });
+    report("local", { probe: true });
   };
   for (let at = 0; at < 5; at++) failProbe();
   assert.deepEqual(
@@ -159,29 +159,29 @@ test("the cool-down doubles with each repetition up to a maximum, with random sp
   );
   clock.advance(60_000);
   assert.equal(health.begin("m"), true);
-  tell("ok", { probe: true });
+  report("ok", { probe: true });
   clock.advance(60_000);
-  for (let at = 0; at < 3; at++) tell("local");
+  for (let at = 0; at < 3; at++) report("local");
   assert.equal(ejections.at(-1)?.restMs, 60_000, "a failure so soon after the last ejection counts as a repetition");
   clock.advance(60_000);
   assert.equal(health.begin("m"), true);
-  tell("ok", { probe: true });
+  report("ok", { probe: true });
   clock.advance(60_001);
   chance = 0;
-  for (let at = 0; at < 3; at++) tell("local");
+  for (let at = 0; at < 3; at++) report("local");
   assert.equal(ejections.at(-1)?.restMs, 3_200, "the shortest jittered rest is a fifth less");
 });
 
 test("there is one probe at a time, and only requests sent after the ejection count", () => {
   const made = watched();
-  const { health, tell, clock } = made;
+  const { health, report, clock } = made;
   const beforeMs = clock.monotonicMs();
   clock.advance(10);
-  for (let at = 0; at < 3; at++) tell("remote");
-  tell("ok", { startedAtMs: beforeMs });
+  for (let at = 0; at < 3; at++) report("remote");
+  report("ok", { startedAtMs: beforeMs });
   assert.equal(health.standing("m"), "ejected");
   // Concurrent requests that were already under way fail, too: that is one ejection.
-  for (let at = 0; at < 50; at++) tell("remote", { startedAtMs: beforeMs });
+  for (let at = 0; at < 50; at++) report("remote", { startedAtMs: beforeMs });
   assert.equal(made.ejections.length, 1);
   clock.advance(4_000);
   assert.equal(health.standing("m"), "probe");
@@ -189,16 +189,16 @@ test("there is one probe at a time, and only requests sent after the ejection co
   assert.equal(health.standing("m"), "ejected");
   assert.equal(health.begin("m"), false);
   // Its client disconnected: the next request is the probe.
-  tell("none", { probe: true });
+  report("none", { probe: true });
   assert.equal(health.begin("m"), true);
-  tell("alive", { probe: true });
+  report("alive", { probe: true });
   assert.equal(health.standing("m"), "healthy");
   assert.equal(made.returned, 1);
 });
 
 test("a probe without an answer within a cool-down does not prevent another one", () => {
-  const { health, tell, clock } = watched();
-  for (let at = 0; at < 3; at++) tell("remote");
+  const { health, report, clock } = watched();
+  for (let at = 0; at < 3; at++) report("remote");
   clock.advance(4_000);
   assert.equal(health.begin("m"), true);
   clock.advance(STRICT.coolDownMs - 1);
@@ -206,20 +206,20 @@ test("a probe without an answer within a cool-down does not prevent another one"
   clock.advance(1);
   assert.deepEqual([health.standing("m"), health.state().standing], ["probe", "probe"]);
   assert.equal(health.begin("m"), true);
-  tell("ok", { probe: true });
+  report("ok", { probe: true });
   assert.equal(health.standing("m"), "healthy");
   // The end of the first probe changes nothing.
-  tell("none", { probe: true });
+  report("none", { probe: true });
   assert.equal(health.standing("m"), "healthy");
 });
 
 test("a retry-after is obeyed up to the maximum cool-down: that of a 429 for its model, that of an overload for all models", () => {
-  const { health, tell, clock, ejections } = watched();
-  tell("rate_limited", { retryAfterS: 7 });
+  const { health, report, clock, ejections } = watched();
+  report("rate_limited", { retryAfterS: 7 });
   assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["ejected", "healthy", 7_000]);
   clock.advance(7_000);
   assert.equal(health.standing("m"), "healthy", "a probe is not needed, since it was never ejected");
-  tell("remote", { retryAfterS: 3_600 });
+  report("remote", { retryAfterS: 3_600 });
   assert.deepEqual([health.standing("other"), health.restMs("other")], ["ejected", 60_000]);
   assert.equal(health.state().reason, "retry_after");
   clock.advance(60_000);
@@ -228,19 +228,19 @@ test("a retry-after is obeyed up to the maximum cool-down: that of a 429 for its
 });
 
 test("a shorter retry-after does not shorten an earlier, longer one of a model", () => {
-  const { health, tell, clock } = watched();
-  tell("rate_limited", { retryAfterS: 10 });
+  const { health, report, clock } = watched();
+  report("rate_limited", { retryAfterS: 10 });
   clock.advance(1_000);
-  tell("rate_limited", { retryAfterS: 1 });
+  report("rate_limited", { retryAfterS: 1 });
   assert.equal(health.restMs("m"), 9_000);
-  tell("rate_limited", { retryAfterS: 20 });
+  report("rate_limited", { retryAfterS: 20 });
   assert.equal(health.restMs("m"), 20_000);
 });
 
 test("a shorter retry-after does not shorten an earlier, longer one of an ejected server", () => {
-  const { health, tell, clock } = watched();
-  tell("remote", { retryAfterS: 20 });
-  for (let at = 0; at < 2; at++) tell("remote", { retryAfterS: 1 });
+  const { health, report, clock } = watched();
+  report("remote", { retryAfterS: 20 });
+  for (let at = 0; at < 2; at++) report("remote", { retryAfterS: 1 });
   clock.advance(19_999);
   assert.deepEqual([health.standing("m"), health.isOnlyDoubted("m")], ["probe", false]);
   clock.advance(1);
@@ -248,16 +248,16 @@ test("a shorter retry-after does not shorten an earlier, longer one of an ejecte
 });
 
 test("a rate limit shows that the server can be reached, and resets the count of connection failures", () => {
-  const { health, tell, ejections } = watched();
-  for (const kind of ["local", "local", "rate_limited", "local", "local"] as const) tell(kind);
+  const { health, report, ejections } = watched();
+  for (const kind of ["local", "local", "rate_limited", "local", "local"] as const) report(kind);
   assert.deepEqual([health.standing("other"), ejections], ["healthy", []]);
-  tell("local");
+  report("local");
   assert.deepEqual([health.standing("other"), ejections.length], ["ejected", 1]);
 });
 
 test("a retry-after in milliseconds is kept to the millisecond", () => {
-  const { health, tell, clock } = watched();
-  tell("rate_limited", { retryAfterS: 0.251 });
+  const { health, report, clock } = watched();
+  report("rate_limited", { retryAfterS: 0.251 });
   assert.equal(health.restMs("m"), 251);
   clock.advance(250);
   assert.equal(health.standing("m"), "ejected");
@@ -266,8 +266,8 @@ test("a retry-after in milliseconds is kept to the millisecond", () => {
 });
 
 test("a refused credential ejects at once", () => {
-  const { health, tell, ejections } = watched();
-  tell("forbidden");
+  const { health, report, ejections } = watched();
+  report("forbidden");
   assert.equal(health.standing("m"), "ejected");
   assert.deepEqual(
     ejections.map(({ reason }) => reason),

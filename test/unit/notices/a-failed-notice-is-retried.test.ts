@@ -82,10 +82,10 @@ test("accounts with a long backlog take turns with one that has a single notice"
 });
 
 test("a failed notice is retried with growing pauses, and the next notice waits for it", async (t) => {
-  const { clock, receiver, tell, log, metric } = await startRig(t);
+  const { clock, receiver, addNotice, log, metric } = await startRig(t);
   receiver.answer = () => ({ status: 503 });
-  await tell("first");
-  await tell("second");
+  await addNotice("first");
+  await addNotice("second");
   await until(clock, () => receiver.log.length === 1);
   let tries = 1;
   for (const ms of [5_000, 30_000, 120_000, 600_000, 3_600_000, 10_800_000, 10_800_000]) {
@@ -114,9 +114,9 @@ test("a failed notice is retried with growing pauses, and the next notice waits 
 });
 
 test("a receiver that asks for more time gets it, given in seconds or as a date", async (t) => {
-  const { clock, receiver, tell } = await startRig(t);
+  const { clock, receiver, addNotice } = await startRig(t);
   receiver.answer = () => ({ status: 429, headers: { "retry-after": "60" } });
-  await tell("first");
+  await addNotice("first");
   await until(clock, () => receiver.log.length === 1);
   await rest(clock);
   await clock.advance(59_999);
@@ -137,9 +137,9 @@ test("a receiver that asks for more time gets it, given in seconds or as a date"
 });
 
 test("the failures of one account delay no other", async (t) => {
-  const { clock, store, receiver, tell, tag } = await startRig(t);
+  const { clock, store, receiver, addNotice, tag } = await startRig(t);
   receiver.answer = ({ account }) => ({ status: account === "Told" ? 500 : 200 });
-  await tell("first");
+  await addNotice("first");
   await until(clock, () => receiver.log.length === 1);
   await store.createAccount({ tag: tagOf("Else"), name: "Else", plan: "free" });
   await store.addNotice(tagOf("Else"), { kind: "balance_low", ref: "e", data: {} });
@@ -148,9 +148,9 @@ test("the failures of one account delay no other", async (t) => {
 });
 
 test("once a receiver accepts a notice again, the other accounts are retried soon, and not hours later", async (t) => {
-  const { clock, store, receiver, tell } = await startRig(t);
+  const { clock, store, receiver, addNotice } = await startRig(t);
   receiver.answer = () => ({ status: 502 });
-  await tell("first");
+  await addNotice("first");
   for (const ms of [5_000, 30_000, 120_000, 600_000]) {
     await rest(clock);
     await clock.advance(ms - 1);
@@ -171,7 +171,7 @@ test("once a receiver accepts a notice again, the other accounts are retried soo
 });
 
 test("a requested pause is kept even then, and a receiver that accepts only some notices is not retried ever earlier", async (t) => {
-  const { clock, store, receiver, tell } = await startRig(t);
+  const { clock, store, receiver, addNotice } = await startRig(t);
   const add = async (name: string) => {
     const tag = await makeAccount(store, name);
     await store.addNotice(tag, { kind: "balance_low", ref: name, data: { balance: "1", below: "2" } });
@@ -181,7 +181,7 @@ test("a requested pause is kept even then, and a receiver that accepts only some
     if (account === "Told") return { status: 429, headers: { "retry-after": "3600" } };
     return { status: account?.startsWith("Good") ? 200 : 503 };
   };
-  await tell("first");
+  await addNotice("first");
   const bad = ["Bad1", "Bad2", "Bad3"];
   for (const name of bad) await add(name);
   // In steps, so that the lease on the delivery does not expire.
@@ -205,9 +205,9 @@ test("a requested pause is kept even then, and a receiver that accepts only some
 });
 
 test("retries of a notice that is never accepted are not hastened by accepted ones", async (t) => {
-  const { clock, store, receiver, tell } = await startRig(t);
+  const { clock, store, receiver, addNotice } = await startRig(t);
   receiver.answer = ({ account }) => ({ status: account === "Told" ? 400 : 200 });
-  await tell("first");
+  await addNotice("first");
   for (const ms of [5_000, 30_000, 120_000]) {
     await rest(clock);
     const tag = await makeAccount(store, `Else${ms}`);
@@ -246,25 +246,25 @@ test("a notice held in memory survives a reload that removes the receiver and on
 });
 
 test("after three days a notice is given up, the log says so, and the next one is sent", async (t) => {
-  const { clock, receiver, tell, log, metric } = await startRig(t);
+  const { clock, receiver, addNotice, log, metric } = await startRig(t);
   receiver.answer = ({ reference }) => ({ status: reference === "first" ? 500 : 200 });
-  await tell("first");
+  await addNotice("first");
   await until(clock, () => receiver.log.length === 1);
   await rest(clock);
   await clock.advance(3 * DAY_MS + 1);
-  await tell("second");
+  await addNotice("second");
   await until(clock, () => receiver.log.some(({ reference }) => reference === "second"));
   assert.equal(log.filter(({ event, kind }) => event === "notice_given_up" && kind === "balance_low").length, 1);
   assert.equal(await metric('notices_lost_total{cause="given_up"}'), 1);
 });
 
 test("the notice after one that was given up begins with the shortest pause", async (t) => {
-  const { clock, receiver, notices, tell, tag } = await startRig(t);
+  const { clock, receiver, notices, addNotice, tag } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
-  await tell("first");
+  await addNotice("first");
   await until(clock, () => notices.laneOf(tag)?.failures === 1);
   await clock.advance(1_000);
-  await tell("second");
+  await addNotice("second");
   await clock.advance(3 * DAY_MS - 999);
   await until(clock, () => receiver.log.at(-1)?.reference === "second" && (notices.laneOf(tag)?.nextInMs ?? 0) > 0);
   assert.equal(notices.laneOf(tag)?.nextInMs, 5_000);
@@ -272,15 +272,15 @@ test("the notice after one that was given up begins with the shortest pause", as
 
 test("a corrected secret is used at once, for waiting and for stopped notices", async (t) => {
   const wrong = { secrets: [new Secret(webhookSecret("wrong"))] };
-  const { clock, receiver, notices, tell, tag } = await startRig(t, { settings: wrong });
-  await tell("first");
+  const { clock, receiver, notices, addNotice, tag } = await startRig(t, { settings: wrong });
+  await addNotice("first");
   await until(clock, () => notices.laneOf(tag)?.failures === 1);
   assert.deepEqual([receiver.log.at(-1)?.status, notices.laneOf(tag)?.nextInMs], [401, 5_000]);
   notices.apply(settingsOf(receiver));
   assert.equal(notices.laneOf(tag)?.nextInMs, 0);
   await until(clock, () => receiver.log.at(-1)?.reference === "first");
   receiver.answer = () => ({ status: 410 });
-  await tell("second");
+  await addNotice("second");
   await until(clock, () => notices.status()?.stopped !== undefined);
   receiver.answer = () => ({ status: 204 });
   notices.apply(settingsOf(receiver, { secrets: ["next", "one"].map((word) => new Secret(webhookSecret(word))) }));
@@ -290,11 +290,11 @@ test("a corrected secret is used at once, for waiting and for stopped notices", 
 });
 
 test("410 stops all notices; a manual retry, or another receiver, delivers them", async (t) => {
-  const { clock, store, receiver, notices, tell, log, metric, tag } = await startRig(t);
+  const { clock, store, receiver, notices, addNotice, log, metric, tag } = await startRig(t);
   receiver.answer = () => ({ status: 410 });
-  await tell("first");
+  await addNotice("first");
   await until(clock, () => notices.status()?.stopped !== undefined);
-  await tell("second");
+  await addNotice("second");
   await rest(clock);
   await clock.advance(DAY_MS);
   await rest(clock);
@@ -306,7 +306,7 @@ test("410 stops all notices; a manual retry, or another receiver, delivers them"
   await until(clock, () => receiver.log.length === 3);
   assert.equal(await metric("notices_stopped"), 0);
   receiver.answer = () => ({ status: 410 });
-  await tell("third");
+  await addNotice("third");
   await until(clock, () => notices.status()?.stopped !== undefined);
   receiver.answer = () => ({ status: 200 });
   notices.apply(settingsOf(receiver, { balanceBelowNano: 1 }));

@@ -103,16 +103,16 @@ test("the cards of all accounts are checked, and a notice that the store did not
 test("a used-up budget is announced once in its period, whichever process refuses requests for it", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   const log = { warn: () => assert.fail() } as unknown as Log;
-  const tellers = [1, 2].map(() => budgetNotices({ store, clock, log }));
+  const reporters = [1, 2].map(() => budgetNotices({ store, clock, log }));
   const refused: AdmitRefused = {
     ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
     ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },
   };
   const dayMs = Date.UTC(2026, 10, 24);
-  for (const tell of [...tellers, ...tellers]) tell(tag, { ...refused, resetsAtMs: dayMs });
+  for (const reportRefusal of [...reporters, ...reporters]) reportRefusal(tag, { ...refused, resetsAtMs: dayMs });
   await until(clock, () => receiver.log.length === 1);
-  for (const tell of tellers) tell(tag, { ...refused, resetsAtMs: dayMs + 24 * HOUR_MS });
-  for (const tell of tellers) tell(tag, { ...refused, cause: "account_budget", resetsAtMs: dayMs });
+  for (const reportRefusal of reporters) reportRefusal(tag, { ...refused, resetsAtMs: dayMs + 24 * HOUR_MS });
+  for (const reportRefusal of reporters) reportRefusal(tag, { ...refused, cause: "account_budget", resetsAtMs: dayMs });
   await until(clock, () => receiver.log.length === 3);
   await rest(clock);
   const written = receiver.log
@@ -140,7 +140,7 @@ test("if the store loses the notices about a budget and a card, they are written
     listCards: (...ask) => store.listCards(...ask),
   };
   const log = { warn: (facts: unknown) => assert.fail(JSON.stringify(facts)) } as unknown as Log;
-  const tell = budgetNotices({ store: here, clock, log });
+  const reportRefusal = budgetNotices({ store: here, clock, log });
   const settings = () =>
     ({ kinds: new Set(["card_ending"]), cardEndsWithinMs: 40 * HOUR_MS }) as unknown as NoticeSettings;
   const watch = watchCards({ store: here, settings, isLeader: () => true, clock, log });
@@ -151,7 +151,7 @@ test("if the store loses the notices about a budget and a card, they are written
   };
   const written = async () => (await store.readNotices(tag, 9)).notices.map(({ kind, ref }) => `${kind} ${ref}`).sort();
   const all = ["budget_reached key_1:total:5000", "card_ending soon"];
-  tell(tag, refused);
+  reportRefusal(tag, refused);
   for (let looks = 0; looks < 2; looks++) await clock.advance(600_000);
   await rest(clock);
   assert.deepEqual(await written(), all);
@@ -161,7 +161,7 @@ test("if the store loses the notices about a budget and a card, they are written
     await clock.advance(600_000);
     await rest(clock);
   }
-  tell(tag, refused);
+  reportRefusal(tag, refused);
   await rest(clock);
   assert.deepEqual(await written(), all);
 });
@@ -202,22 +202,22 @@ test("a notice about a budget that the store did not accept is written with the 
   const store: Pick<Store, "addNotice"> = {
     addNotice: () => (++asked === 1 ? Promise.reject(new StoreError("unavailable", "no")) : Promise.resolve("added")),
   };
-  const tell = budgetNotices({ store, clock, log: { warn: () => warned.resolve() } as unknown as Log });
+  const reportRefusal = budgetNotices({ store, clock, log: { warn: () => warned.resolve() } as unknown as Log });
   const refused: AdmitRefused = {
     ...{ outcome: "refused", cause: "key_budget", group: "big", retryAfterMs: undefined },
     ...{ limits: { requests: undefined, tokens: undefined }, span: "day", budget: nanoUsd(5_000n), keyId: "key_1" },
   };
-  tell(tagOf("Told"), refused);
+  reportRefusal(tagOf("Told"), refused);
   await warned.promise;
-  tell(tagOf("Told"), refused);
-  tell(tagOf("Told"), refused);
+  reportRefusal(tagOf("Told"), refused);
+  reportRefusal(tagOf("Told"), refused);
   assert.equal(asked, 2);
 });
 
 test("notices written by other processes are found on every page of accounts", async (t) => {
   const other = await startRig(t);
   other.receiver.answer = () => ({ status: 500 });
-  await other.tell("first");
+  await other.addNotice("first");
   const { readNotices, takeNotice, pageNotices } = other.store;
   const { clock, receiver } = await startRig(t, {
     calls: {
@@ -242,7 +242,7 @@ test("a notice written by another process is found within three seconds if all a
   const { readNotices, takeNotice, pageNotices } = other.store;
   const { clock, receiver } = await startRig(t, { calls: { readNotices, takeNotice, pageNotices } });
   await rest(clock);
-  await other.tell("first");
+  await other.addNotice("first");
   for (let turn = 0; turn < 12 && receiver.log.length === 0; turn++) {
     await clock.advance(250);
     await rest(clock);
@@ -269,11 +269,11 @@ test("changes of an account are announced at once, with amounts as text", async 
 });
 
 test("dropped notices are reported by the next delivered one, in each of its attempts, and counted", async (t) => {
-  const { clock, receiver, tell, metric } = await startRig(t);
+  const { clock, receiver, addNotice, metric } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
-  await tell("0");
+  await addNotice("0");
   await until(clock, () => receiver.log.length === 1);
-  for (let i = 1; i < 300; i++) await tell(`${i}`);
+  for (let i = 1; i < 300; i++) await addNotice(`${i}`);
   await rest(clock);
   const first = receiver.log.length;
   await clock.advance(5_000);
@@ -290,11 +290,11 @@ test("dropped notices are reported by the next delivered one, in each of its att
 });
 
 test("a single dropped notice is counted, too", async (t) => {
-  const { clock, receiver, tell, metric } = await startRig(t);
+  const { clock, receiver, addNotice, metric } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
-  await tell("0");
+  await addNotice("0");
   await until(clock, () => receiver.log.length === 1);
-  for (let i = 1; i <= 256; i++) await tell(`${i}`);
+  for (let i = 1; i <= 256; i++) await addNotice(`${i}`);
   receiver.answer = () => ({ status: 200 });
   await rest(clock);
   await clock.advance(5_000);
@@ -468,9 +468,9 @@ test("notices about a store that must not be used are sent from memory, those du
 });
 
 test("without a receiver no notice is written, and waiting notices go to the next receiver", async (t) => {
-  const { clock, store, receiver, notices, tell, tag } = await startRig(t);
+  const { clock, store, receiver, notices, addNotice, tag } = await startRig(t);
   receiver.answer = () => ({ status: 500 });
-  await tell("first");
+  await addNotice("first");
   await until(clock, () => receiver.log.length === 1);
   await rest(clock);
   notices.apply(undefined);

@@ -40,7 +40,7 @@ async function gateway(t: TestContext, url: string, receiver: Receiver, name: st
   return { notices, store };
 }
 
-const tell = (store: Store, tag: Parameters<Store["getAccount"]>[0], ref: string) =>
+const addNotice = (store: Store, tag: Parameters<Store["getAccount"]>[0], ref: string) =>
   store.addNotice(tag, { kind: "balance_low", ref, data: {} });
 
 test("one gateway delivers, and the other continues when it stops or is asked to yield", {
@@ -56,22 +56,22 @@ test("one gateway delivers, and the other continues when it stops or is asked to
   const two = await gateway(t, redis.url, receiver, "2");
   const tag = await makeAccount(one.store, "Two");
   one.notices.start(one.store);
-  await tell(one.store, tag, "a");
+  await addNotice(one.store, tag, "a");
   await receiver.until(() => receiver.log.length === 1);
   two.notices.start(two.store);
   // The delivering gateway finds what the other one has written.
-  await tell(two.store, tag, "b");
+  await addNotice(two.store, tag, "b");
   await receiver.until(() => receiver.log.length === 2);
   assert.deepEqual([one.notices.status()?.isLeader, two.notices.status()?.isLeader], [true, false]);
   await one.notices.stop();
-  await tell(one.store, tag, "c");
+  await addNotice(one.store, tag, "c");
   await receiver.until(() => receiver.log.length === 3);
   assert.equal(two.notices.status()?.isLeader, true);
   const three = await gateway(t, redis.url, receiver, "3");
   three.notices.start(three.store);
   assert.equal(await three.notices.retry(), true);
   assert.equal(three.notices.status()?.isLeader, true);
-  await tell(three.store, tag, "d");
+  await addNotice(three.store, tag, "d");
   await receiver.until(() => receiver.log.some(({ reference }) => reference === "d"));
   assert.deepEqual([...new Set(receiver.log.map(({ reference }) => reference))], ["a", "b", "c", "d"]);
 });
@@ -92,14 +92,14 @@ test("a gateway that stops releases its lease at once, and only its own", async 
 
 test("a notice that is accepted while its gateway stops is not delivered again", async (t) => {
   let stopped: Promise<void> | undefined;
-  const { clock, notices, store, tag, tell } = await startRig(t, {
+  const { clock, notices, store, tag, addNotice } = await startRig(t, {
     async fetch(_, { signal } = {}) {
       stopped = notices.stop();
       await once(signal as AbortSignal, "abort");
       return new Response(null, { status: 204 });
     },
   });
-  await tell("a");
+  await addNotice("a");
   while (stopped === undefined) await clock.advance(100);
   await stopped;
   assert.deepEqual((await store.readNotices(tag, 10)).notices, []);
@@ -122,7 +122,7 @@ test("a lease counts from the moment of the request, however late the store answ
 test("a notice in delivery is not sent a second time, even if the lease is lost and regained meanwhile", async (t) => {
   const server = await heldServer(t);
   let isOurs = true;
-  const { clock, store, notices, tag, tell } = await startRig(t, {
+  const { clock, store, notices, tag, addNotice } = await startRig(t, {
     settings: { url: new Secret(server.base) },
     calls: { leaseNotices: async () => isOurs },
   });
@@ -132,7 +132,7 @@ test("a notice in delivery is not sent a second time, even if the lease is lost 
     void server.next().then(note);
   };
   void server.next().then(note);
-  await tell("a");
+  await addNotice("a");
   await until(clock, () => come.length === 1);
   for (const now of [false, true]) {
     isOurs = now;

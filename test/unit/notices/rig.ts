@@ -26,7 +26,7 @@ export interface Rig {
   /** An account with 1,000 nano-dollars. */
   readonly tag: AccountTag;
   /** Writes a notice about the account. */
-  tell(ref: string): Promise<void>;
+  addNotice(ref: string): Promise<void>;
   /** The value of a series on the metrics page. */
   metric(series: string): Promise<number>;
 }
@@ -81,7 +81,7 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
     metrics,
     log,
     tag,
-    async tell(ref) {
+    async addNotice(ref) {
       await store.addNotice(tag, { kind: "balance_low", ref, data: { balance: "1", below: "2" } });
     },
     async metric(series) {

@@ -21,13 +21,13 @@ import {
 
 const FOLLOWED = "the journal follows this store";
 
-interface House {
+interface Scene {
   readonly dir: string;
   readonly data: string;
   start(): Promise<GatewayProcess>;
 }
 
-async function house(t: TestContext): Promise<House> {
+async function scene(t: TestContext): Promise<Scene> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-b12-"));
   t.after(() => rmSync(dir, { recursive: true, force: true }));
   const simulator = await startSimulator();
@@ -48,7 +48,7 @@ function removeDatabase(data: string): void {
   for (const name of readdirSync(data)) if (name.startsWith("tollgate.db")) rmSync(join(data, name));
 }
 
-async function stateOf({ data }: House, name: string) {
+async function stateOf({ data }: Scene, name: string) {
   const store = await openStore({ kind: "embedded", dir: data });
   try {
     return await balanced(store, name);
@@ -58,7 +58,7 @@ async function stateOf({ data }: House, name: string) {
 }
 
 test("an emptied database: accounts are restored with every charge after the operator's confirmation, and not before", async (t) => {
-  const place = await house(t);
+  const place = await scene(t);
   const first = await place.start();
   const key = await openAccount(first.adminUrl, "gone");
   for (let count = 0; count < 3; count++) assert.equal((await chat(first.url, key)).status, 200);
@@ -83,7 +83,7 @@ test("an emptied database: accounts are restored with every charge after the ope
 });
 
 test("putting the right database back needs no confirmation", async (t) => {
-  const place = await house(t);
+  const place = await scene(t);
   const first = await place.start();
   const key = await openAccount(first.adminUrl, "kept");
   await first.stop();
@@ -101,7 +101,7 @@ test("putting the right database back needs no confirmation", async (t) => {
 });
 
 test("an empty journal with a filled store, and both empty, are no loss", async (t) => {
-  const place = await house(t);
+  const place = await scene(t);
   const first = await place.start();
   const key = await openAccount(first.adminUrl, "stays");
   await first.stop();

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ask, chat, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "../../money/shared/rig.ts";
+import { ask, chat, ledgerOf, nano, openAccount, startDeployment, untilNothingHeld } from "../../money/shared/rig.ts";
 
 const FUNDS = 10_000_000_000n;
 
@@ -12,7 +12,7 @@ for (const store of ["embedded", "redis"] as const) {
   test(`${store}: streams that ran are answered and charged once, and new requests are served`, {
     timeout: 120_000,
   }, async () => {
-    const made = await startHouse({ store, gateways: store === "redis" ? 2 : 1 });
+    const made = await startDeployment({ store, gateways: store === "redis" ? 2 : 1 });
     try {
       const [gateway, other] = made.gateways;
       assert.ok(gateway);

@@ -4,14 +4,14 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ask, chat, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "../../money/shared/rig.ts";
+import { ask, chat, ledgerOf, nano, openAccount, startDeployment, untilNothingHeld } from "../../money/shared/rig.ts";
 
 const FUNDS = 10_000_000_000n;
 const KILLS = 5;
 
 test("five kills under load lose no charge and no key", { timeout: 180_000 }, async () => {
   const redisArgs = ["--appendonly", "yes", "--appendfsync", "always"];
-  const made = await startHouse({ store: "redis", redisArgs });
+  const made = await startDeployment({ store: "redis", redisArgs });
   try {
     const [gateway] = made.gateways;
     const { redis } = made;

@@ -10,13 +10,13 @@ import {
   admin,
   ask,
   chat,
+  type Deployment,
   fundsOf,
-  type House,
   ledgerOf,
   nano,
   newKey,
   openAccount,
-  startHouse,
+  startDeployment,
   untilNothingHeld,
 } from "../../money/shared/rig.ts";
 
@@ -60,13 +60,13 @@ function requestLines(gateway: GatewayProcess): { readonly time: string | number
   return lines.filter((line) => line.includes('"msg":"request"')).map((line) => JSON.parse(line));
 }
 
-async function house(
+async function deployment(
   store: "embedded" | "redis",
-  run: (house: House, gateway: GatewayProcess, clock: MachineClock) => Promise<void>,
+  run: (deployment: Deployment, gateway: GatewayProcess, clock: MachineClock) => Promise<void>,
 ): Promise<void> {
   const clock = machineClock();
   try {
-    const made = await startHouse({ store, clocks: [clock, clock] });
+    const made = await startDeployment({ store, clocks: [clock, clock] });
     try {
       const [gateway] = made.gateways;
       assert.ok(gateway);
@@ -83,7 +83,7 @@ for (const store of ["embedded", "redis"] as const) {
   test(`${store}: a gateway whose clock jumps charges each request once, running streams included`, {
     timeout: 120_000,
   }, async () => {
-    await house(store, async ({ simulator, open }, gateway, clock) => {
+    await deployment(store, async ({ simulator, open }, gateway, clock) => {
       const { key, name } = await openAccount(gateway, { funds: FUNDS });
       let charges = 0;
       for (const offset of JUMPS) {
@@ -117,7 +117,7 @@ test("cards and rate limits follow the store's clock, whatever the gateway's clo
   timeout: 120_000,
 }, async () => {
   const clock = machineClock();
-  const made = await startHouse({ store: "redis", faketime: true, clocks: [clock] });
+  const made = await startDeployment({ store: "redis", faketime: true, clocks: [clock] });
   try {
     const [gateway] = made.gateways;
     assert.ok(gateway);
@@ -144,7 +144,7 @@ test("cards and rate limits follow the store's clock, whatever the gateway's clo
 test("redis: a store whose clock jumps creates no money, and charges each request once", {
   timeout: 120_000,
 }, async () => {
-  const made = await startHouse({ store: "redis", faketime: true });
+  const made = await startDeployment({ store: "redis", faketime: true });
   try {
     const [gateway] = made.gateways;
     const { redis, simulator } = made;

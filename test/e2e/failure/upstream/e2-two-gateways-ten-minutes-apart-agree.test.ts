@@ -10,30 +10,32 @@ import {
   admin,
   ask,
   chat,
-  type House,
+  type Deployment,
   ledgerOf,
   nano,
   openAccount,
-  startHouse,
+  startDeployment,
   untilNothingHeld,
 } from "../../money/shared/rig.ts";
 
 const FUNDS = 10_000_000_000n;
 const APART_S = 600;
 
-async function two(run: (house: House, first: GatewayProcess, second: GatewayProcess) => Promise<void>): Promise<void> {
+async function two(
+  run: (deployment: Deployment, first: GatewayProcess, second: GatewayProcess) => Promise<void>,
+): Promise<void> {
   const clocks = [machineClock(APART_S), machineClock(-APART_S)];
   try {
     // The store's clock does not move, so that a bucket's figures are exact.
-    const house = await startHouse({ store: "redis", gateways: 2, faketime: true, clocks });
+    const deployment = await startDeployment({ store: "redis", gateways: 2, faketime: true, clocks });
     try {
-      const [first, second] = house.gateways;
+      const [first, second] = deployment.gateways;
       assert.ok(first && second);
-      await run(house, first, second);
+      await run(deployment, first, second);
       const apartMs = Math.abs(lastTimeOf(first) - lastTimeOf(second));
       assert.ok(apartMs > (2 * APART_S - 60) * 1_000, "the clocks differ");
     } finally {
-      await house.close();
+      await deployment.close();
     }
   } finally {
     for (const clock of clocks) clock.close();

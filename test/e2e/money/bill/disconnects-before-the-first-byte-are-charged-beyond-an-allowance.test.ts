@@ -50,7 +50,7 @@ async function leftAtOnce(client: Protocol, account: TestAccount, many: number, 
 }
 
 /** Asserts that the ledger is consistent and that each charge names its reason. */
-async function assertTold(account: TestAccount, lines: readonly LedgerLine[]): Promise<void> {
+async function assertAllowanceRecorded(account: TestAccount, lines: readonly LedgerLine[]): Promise<void> {
   for (const line of lines) {
     const { paid, ended: how, counted, attempts } = memoOf(line);
     const charged = line.kind === "usage";
@@ -66,7 +66,7 @@ test("thirty clients that disconnect before the first byte, with 200,000 input t
   const account = await here.account({ usd: "40" });
   const lines = await leftAtOnce("chat", account, 30, bodyOfTokens("chat", 200_000, { stream: true }));
   assert.deepEqual([lines.length, sumOf(lines, "usage"), sumOf(lines, "absorbed")], [30, "18.00", "0.00"]);
-  await assertTold(account, lines);
+  await assertAllowanceRecorded(account, lines);
 });
 
 test("text of one byte per token is charged by its real tokens when the client disconnects", async () => {
@@ -89,7 +89,7 @@ for (const client of PROTOCOL_LIST) {
       const causes = new Set(lines.filter(({ kind }) => kind === "absorbed").map(({ debit }) => debit));
       assert.deepEqual([...causes], ["absorbed:client_gone"]);
       assert.equal((await here.store.getAccount(account.tag))?.balance, 4_760_000_000n);
-      await assertTold(account, lines);
+      await assertAllowanceRecorded(account, lines);
     });
   }
 

@@ -36,7 +36,7 @@ const STEPS = `
   topup 0.50 pay-2                        | topup    | topup              | account             | 0.50        | 0.50
 `;
 
-interface House {
+interface AccountWithKeys {
   readonly here: GatewayHere;
   readonly account: TestAccount;
   /** The account's keys, by group. */
@@ -44,7 +44,7 @@ interface House {
 }
 
 /** Runs one step; the first word names it. */
-async function carryOut({ here, account, keys }: House, step: string): Promise<void> {
+async function carryOut({ here, account, keys }: AccountWithKeys, step: string): Promise<void> {
   const [verb, ...words] = step.split(" ") as [string, ...string[]];
   const key = keys.get(words[0] as string) ?? account;
   const numbers = Object.fromEntries(words.slice(1).map((word) => [word.split("=")[0], Number(word.split("=")[1])]));

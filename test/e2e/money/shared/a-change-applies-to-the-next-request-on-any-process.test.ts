@@ -5,7 +5,17 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { printRequestId, type RequestId } from "../../../../src/values/request-id.ts";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
-import { admin, ask, chat, type House, ledgerOf, type MoneyAccount, newKey, openAccount, startHouse } from "./rig.ts";
+import {
+  admin,
+  ask,
+  chat,
+  type Deployment,
+  ledgerOf,
+  type MoneyAccount,
+  newKey,
+  openAccount,
+  startDeployment,
+} from "./rig.ts";
 
 const ACCOUNTS = 10;
 const DECISIONS = 1_000;
@@ -25,8 +35,8 @@ interface Client {
 }
 
 /** @returns whether the next request, on another process, was decided on the new value. */
-async function change(house: House, client: Client, step: number): Promise<boolean> {
-  const { gateways } = house;
+async function change(deployment: Deployment, client: Client, step: number): Promise<boolean> {
+  const { gateways } = deployment;
   const writer = gateways[step % gateways.length];
   // Never the process that wrote; which of the others alternates by round.
   const reader = gateways[(step + 1 + (Math.floor(step / gateways.length) % (gateways.length - 1))) % gateways.length];
@@ -56,9 +66,9 @@ async function change(house: House, client: Client, step: number): Promise<boole
 test("1,000 changes of group, suspensions and revocations: the next request is decided on the new value 1,000 times", {
   timeout: 200_000,
 }, async () => {
-  const house = await startHouse({ store: "redis", gateways: 4 });
+  const deployment = await startDeployment({ store: "redis", gateways: 4 });
   try {
-    const [first] = house.gateways;
+    const [first] = deployment.gateways;
     assert.ok(first);
     const clients: Client[] = await Promise.all(
       Array.from({ length: ACCOUNTS }, async () => {
@@ -71,7 +81,7 @@ test("1,000 changes of group, suspensions and revocations: the next request is d
     await Promise.all(
       clients.map(async (client, offset) => {
         for (let step = 0; step < DECISIONS / ACCOUNTS; step++) {
-          if (await change(house, client, step + offset)) right += 1;
+          if (await change(deployment, client, step + offset)) right += 1;
           else wrong.push(`${client.account.name} step ${step}`);
         }
       }),
@@ -82,7 +92,7 @@ test("1,000 changes of group, suspensions and revocations: the next request is d
       assert.deepEqual(await chargedGroups(first, account.name, expected.size), expected);
     }
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });
 

@@ -6,11 +6,11 @@ import {
   type Answer,
   ask,
   chat,
-  type House,
+  type Deployment,
   ledgerOf,
   openAccount,
   priceOf,
-  startHouse,
+  startDeployment,
   untilNothingHeld,
 } from "./rig.ts";
 
@@ -20,8 +20,8 @@ const USAGE = { input: 0, cached: 1, output: 1 };
 
 const GROUPS = ["money", "one-at-a-time"] as const;
 
-async function oneAfterAnother(house: House, group: string, stream: boolean): Promise<void> {
-  const [gateway] = house.gateways;
+async function oneAfterAnother(deployment: Deployment, group: string, stream: boolean): Promise<void> {
+  const [gateway] = deployment.gateways;
   assert.ok(gateway);
   const body = chat({ model: "chat-cheap", maxTokens: 16, stream });
   const { hold, cost } = await priceOf(gateway, body);
@@ -49,14 +49,14 @@ function problemOf({ status, text, headers }: Answer, stream: boolean): string |
 }
 
 async function inARow(store: "embedded" | "redis"): Promise<void> {
-  const house = await startHouse({ store });
-  house.simulator.program({ text: "Yes.", usage: USAGE }, { times: Infinity });
+  const deployment = await startDeployment({ store });
+  deployment.simulator.program({ text: "Yes.", usage: USAGE }, { times: Infinity });
   try {
     await Promise.all(
-      GROUPS.flatMap((group) => [oneAfterAnother(house, group, false), oneAfterAnother(house, group, true)]),
+      GROUPS.flatMap((group) => [oneAfterAnother(deployment, group, false), oneAfterAnother(deployment, group, true)]),
     );
   } finally {
-    await house.close();
+    await deployment.close();
   }
 }
 

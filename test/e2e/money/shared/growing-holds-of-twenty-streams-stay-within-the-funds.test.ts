@@ -2,7 +2,16 @@
 // take the balance below zero, not by a nano-dollar.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ask, fundsOf, type House, ledgerOf, nano, openAccount, startHouse, untilNothingHeld } from "./rig.ts";
+import {
+  ask,
+  type Deployment,
+  fundsOf,
+  ledgerOf,
+  nano,
+  openAccount,
+  startDeployment,
+  untilNothingHeld,
+} from "./rig.ts";
 
 const STREAMS = 20;
 /**
@@ -21,8 +30,8 @@ const BODY = JSON.stringify({
 /** In nano-dollars: the first hold of 8,192 tokens, and each step. */
 const STEP = 81_920_000n;
 
-async function share(house: House): Promise<void> {
-  const { simulator, gateways } = house;
+async function share(deployment: Deployment): Promise<void> {
+  const { simulator, gateways } = deployment;
   const [first] = gateways;
   assert.ok(first);
   // Covers every first hold with its input, but not every step.
@@ -58,19 +67,19 @@ async function share(house: House): Promise<void> {
 }
 
 test("embedded store, one process: twenty growing holds never exceed the funds", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "embedded" });
+  const deployment = await startDeployment({ store: "embedded" });
   try {
-    await share(house);
+    await share(deployment);
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });
 
 test("Redis, two processes: twenty growing holds never exceed the funds", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "redis", gateways: 2 });
+  const deployment = await startDeployment({ store: "redis", gateways: 2 });
   try {
-    await share(house);
+    await share(deployment);
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });

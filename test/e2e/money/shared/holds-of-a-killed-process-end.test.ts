@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GatewayProcess } from "../../../rig/gateway.ts";
-import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./rig.ts";
+import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startDeployment } from "./rig.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
 /** The cut request takes all the funds and the only concurrency slot. */
@@ -20,10 +20,10 @@ async function killInTheMiddle(gateway: GatewayProcess, key: string, arrived: ()
 }
 
 test("Redis: another process can use the money when the hold expires", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "redis", gateways: 2, faketime: true });
-  const { simulator, redis } = house;
+  const deployment = await startDeployment({ store: "redis", gateways: 2, faketime: true });
+  const { simulator, redis } = deployment;
   try {
-    const [victim, other] = house.gateways;
+    const [victim, other] = deployment.gateways;
     assert.ok(victim && other && redis);
     redis.setTime(START_MS);
     const { hold, cost } = await priceOf(other, BODY);
@@ -41,15 +41,15 @@ test("Redis: another process can use the money when the hold expires", { timeout
     assert.deepEqual(kinds, ["topup", "usage"]);
     assert.deepEqual(await fundsOf(other, name), { balance: hold - cost, held: 0n });
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });
 
 test("embedded: holds live in memory, so after a restart the money is free at once", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "embedded" });
-  const { simulator } = house;
+  const deployment = await startDeployment({ store: "embedded" });
+  const { simulator } = deployment;
   try {
-    const [victim] = house.gateways;
+    const [victim] = deployment.gateways;
     assert.ok(victim);
     const { hold, cost } = await priceOf(victim, BODY);
     const { name, key } = await openAccount(victim, { funds: hold, group: GROUP });
@@ -57,13 +57,13 @@ test("embedded: holds live in memory, so after a restart the money is free at on
     simulator.hold();
     await killInTheMiddle(victim, key, () => simulator.waitFor(before + 1));
     simulator.release();
-    const next = await house.open();
+    const next = await deployment.open();
     assert.deepEqual(await fundsOf(next, name), { balance: hold, held: 0n });
     assert.equal((await ask(next, key, BODY)).status, 200);
     const kinds = (await ledgerOf(next, name)).map((line) => line.kind);
     assert.deepEqual(kinds, ["topup", "usage"]);
     assert.deepEqual(await fundsOf(next, name), { balance: hold - cost, held: 0n });
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });

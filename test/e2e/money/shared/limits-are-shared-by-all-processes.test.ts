@@ -1,7 +1,7 @@
 // The token buckets are in the store: four processes together admit as many requests as one process would.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Answer, ask, chat, type House, openAccount, startHouse, untilNothingHeld } from "./rig.ts";
+import { type Answer, ask, chat, type Deployment, openAccount, startDeployment, untilNothingHeld } from "./rig.ts";
 
 const PLENTY = 100_000_000_000n;
 const BODY = chat({ maxTokens: 16 });
@@ -13,20 +13,20 @@ const RATE_PER_S = 1;
 /** The limit of the group `five-at-a-time`. */
 const PLACES = 5;
 
-async function withFour(run: (house: House) => Promise<void>): Promise<void> {
-  const house = await startHouse({ store: "redis", gateways: 4 });
+async function withFour(run: (deployment: Deployment) => Promise<void>): Promise<void> {
+  const deployment = await startDeployment({ store: "redis", gateways: 4 });
   try {
-    await run(house);
+    await run(deployment);
   } finally {
-    await house.close();
+    await deployment.close();
   }
 }
 
 /** Sends this many requests at once, distributed over all processes. */
-function askAll(house: House, key: string, onAnswer: (answer: Answer) => void = () => {}): Promise<Answer[]> {
+function askAll(deployment: Deployment, key: string, onAnswer: (answer: Answer) => void = () => {}): Promise<Answer[]> {
   return Promise.all(
     Array.from({ length: AT_ONCE }, async (_, i) => {
-      const gateway = house.gateways[i % house.gateways.length];
+      const gateway = deployment.gateways[i % deployment.gateways.length];
       assert.ok(gateway);
       const answer = await ask(gateway, key, BODY);
       onAnswer(answer);
@@ -38,12 +38,12 @@ function askAll(house: House, key: string, onAnswer: (answer: Answer) => void = 
 test("of 160 concurrent requests, four processes admit sixty per minute plus the refill", {
   timeout: 60_000,
 }, async () => {
-  await withFour(async (house) => {
-    const [first] = house.gateways;
+  await withFour(async (deployment) => {
+    const [first] = deployment.gateways;
     assert.ok(first);
     const { key } = await openAccount(first, { funds: PLENTY, group: "sixty-a-minute" });
     const startedMs = performance.now();
-    const answers = await askAll(house, key);
+    const answers = await askAll(deployment, key);
     const tookS = (performance.now() - startedMs) / 1_000;
     const admitted = answers.filter((answer) => answer.status === 200).length;
     const refused = answers.filter((answer) => answer.status === 429 && answer.cause === "requests");
@@ -57,15 +57,15 @@ test("of 160 concurrent requests, four processes admit sixty per minute plus the
 });
 
 test("of 160 concurrent requests, four processes admit five at a limit of five", { timeout: 60_000 }, async () => {
-  await withFour(async (house) => {
-    const { simulator } = house;
-    const [first] = house.gateways;
+  await withFour(async (deployment) => {
+    const { simulator } = deployment;
+    const [first] = deployment.gateways;
     assert.ok(first);
     const { key, name } = await openAccount(first, { funds: PLENTY, group: "five-at-a-time" });
     simulator.hold();
     let refused = 0;
     const othersRefused = Promise.withResolvers<void>();
-    const all = askAll(house, key, (answer) => {
+    const all = askAll(deployment, key, (answer) => {
       if (answer.status === 429 && answer.cause === "concurrency") refused += 1;
       if (refused === AT_ONCE - PLACES) othersRefused.resolve();
     });

@@ -2,7 +2,7 @@
 // request. The key of a process that died is free again when the hold expires, by the store's clock.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startHouse } from "./rig.ts";
+import { ask, chat, fundsOf, HOLD_LIFE_MS, ledgerOf, openAccount, priceOf, startDeployment } from "./rig.ts";
 
 const START_MS = Date.UTC(2026, 5, 1, 12);
 const AT_ONCE = 30;
@@ -12,9 +12,9 @@ const KEY = { "idempotency-key": "order-1" };
 test("of thirty concurrent requests per key on three processes, one is answered and charged, for each of five keys", {
   timeout: 60_000,
 }, async () => {
-  const house = await startHouse({ store: "redis", gateways: 3 });
+  const deployment = await startDeployment({ store: "redis", gateways: 3 });
   try {
-    const [first] = house.gateways;
+    const [first] = deployment.gateways;
     assert.ok(first);
     const { cost } = await priceOf(first, BODY);
     const { name, key } = await openAccount(first, { funds: 10_000_000_000n });
@@ -22,7 +22,7 @@ test("of thirty concurrent requests per key on three processes, one is answered 
       const headers = { "idempotency-key": `order-${round}` };
       const answers = await Promise.all(
         Array.from({ length: AT_ONCE }, (_, i) => {
-          const gateway = house.gateways[i % house.gateways.length];
+          const gateway = deployment.gateways[i % deployment.gateways.length];
           assert.ok(gateway);
           return ask(gateway, key, BODY, headers);
         }),
@@ -34,15 +34,15 @@ test("of thirty concurrent requests per key on three processes, one is answered 
     assert.equal(usage.length, 5);
     assert.deepEqual(await fundsOf(first, name), { balance: 10_000_000_000n - 5n * cost, held: 0n });
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });
 
 test("the key of a process that died is free when its hold expires", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "redis", gateways: 2, faketime: true });
-  const { simulator, redis } = house;
+  const deployment = await startDeployment({ store: "redis", gateways: 2, faketime: true });
+  const { simulator, redis } = deployment;
   try {
-    const [victim, other] = house.gateways;
+    const [victim, other] = deployment.gateways;
     assert.ok(victim && other && redis);
     redis.setTime(START_MS);
     const { name, key } = await openAccount(other, { funds: 1_000_000_000n });
@@ -60,6 +60,6 @@ test("the key of a process that died is free when its hold expires", { timeout: 
     assert.equal((await ask(other, key, BODY, KEY)).cause, "idempotency_finished");
     assert.equal((await ledgerOf(other, name)).filter((line) => line.kind === "usage").length, 1);
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });

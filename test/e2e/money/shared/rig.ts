@@ -85,7 +85,7 @@ export interface ChatAsk {
   readonly stream?: boolean;
 }
 
-export interface House {
+export interface Deployment {
   readonly simulator: Simulator;
   /** Only if the store is Redis. */
   readonly redis: TestRedis | undefined;
@@ -96,7 +96,7 @@ export interface House {
 }
 
 /** Starts this many processes over one store: embedded (one process at a time) or Redis. */
-export async function startHouse(options: {
+export async function startDeployment(options: {
   store: "embedded" | "redis";
   gateways?: number;
   /** Redis uses the test's time; set it with `redis.setTime`. */
@@ -104,7 +104,7 @@ export async function startHouse(options: {
   redisArgs?: readonly string[];
   /** The wall clocks of the processes, in no particular order; without them the machine's clock. */
   clocks?: readonly MachineClock[];
-}): Promise<House> {
+}): Promise<Deployment> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-money-"));
   const simulator = await startSimulator();
   const redis =

@@ -4,13 +4,13 @@ import test from "node:test";
 import {
   ask,
   chat,
+  type Deployment,
   fundsOf,
-  type House,
   ledgerOf,
   nano,
   openAccount,
   priceOf,
-  startHouse,
+  startDeployment,
   untilNothingHeld,
 } from "./rig.ts";
 
@@ -19,8 +19,8 @@ const ROUNDS = 5;
 /** The smallest output for which it is worth paying the input (ARCHITECTURE.md promise 1). */
 const USEFUL = 16;
 
-async function race(house: House): Promise<void> {
-  const { simulator, gateways } = house;
+async function race(deployment: Deployment): Promise<void> {
+  const { simulator, gateways } = deployment;
   const [first] = gateways;
   assert.ok(first);
   const body = chat({ maxTokens: 100 });
@@ -68,19 +68,19 @@ function countsOf(words: readonly string[]): Record<string, number> {
 }
 
 test("embedded store, one process: three of 200 are answered", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "embedded" });
+  const deployment = await startDeployment({ store: "embedded" });
   try {
-    for (let round = 0; round < ROUNDS; round++) await race(house);
+    for (let round = 0; round < ROUNDS; round++) await race(deployment);
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });
 
 test("Redis, four processes: three of 200 are answered", { timeout: 60_000 }, async () => {
-  const house = await startHouse({ store: "redis", gateways: 4 });
+  const deployment = await startDeployment({ store: "redis", gateways: 4 });
   try {
-    for (let round = 0; round < ROUNDS; round++) await race(house);
+    for (let round = 0; round < ROUNDS; round++) await race(deployment);
   } finally {
-    await house.close();
+    await deployment.close();
   }
 });

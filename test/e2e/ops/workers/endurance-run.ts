@@ -41,7 +41,7 @@ else {
       workers: whole("workers", 2, 64),
       clients: whole("clients", 1, 1_000),
       seed: whole("seed", 0, 2 ** 31),
-      ...(values.verbose ? { tell: (what) => process.stderr.write(`${what}\n`) } : {}),
+      ...(values.verbose ? { log: (what) => process.stderr.write(`${what}\n`) } : {}),
     });
     process.stdout.write(`${JSON.stringify(figures)}\n`);
     const faults = faultsOf(figures);

@@ -31,7 +31,7 @@ export interface EnduranceOptions {
   readonly clients: number;
   readonly seed: number;
   /** Called with events, as they happen. */
-  readonly tell?: (what: string) => void;
+  readonly log?: (what: string) => void;
 }
 
 export interface EnduranceFigures {
@@ -46,7 +46,7 @@ export interface EnduranceFigures {
   /** Requests whose connection ended with its worker. */
   readonly cut: number;
   /** Requests that found no worker, because all were down. */
-  readonly nobody: number;
+  readonly refusedConnections: number;
   /** Answers other than 200, by cause. */
   readonly refused: Readonly<Record<string, number>>;
   /** Different prices among the charges. */
@@ -80,7 +80,7 @@ export async function reloadEndurance(
   after: (undo: () => Promise<void>) => void,
   options: EnduranceOptions,
 ): Promise<EnduranceFigures> {
-  const { workers, reloads, clients, seed, tell = () => {} } = options;
+  const { workers, reloads, clients, seed, log = () => {} } = options;
   const random = seeded(seed);
   const between = ([least, most]: readonly [number, number]) => least + random() * (most - least);
   const scene = await workersScene({ after }, { password: PASSWORD, usd: "1000" });
@@ -99,7 +99,7 @@ export async function reloadEndurance(
   const onLine = (line: string) => {
     if (!line.includes('"event":"')) return;
     const { event, worker, sha256 } = JSON.parse(line) as { event: string; worker: number; sha256: string };
-    if (event.startsWith("worker_")) tell(line);
+    if (event.startsWith("worker_")) log(line);
     if (event === "worker_serves") serving.add(worker);
     if (event === "worker_ended") serving.delete(worker);
     if (event !== "config_reloaded") return;
@@ -158,7 +158,7 @@ export async function reloadEndurance(
         signal(pid, "SIGSTOP");
         void pause(between(STOP_MS)).then(() => signal(pid, "SIGCONT"));
       }
-      tell(
+      log(
         `${Math.round(performance.now() - startedMs)} ms: ${chance < 0.6 ? "kill" : chance < 0.8 ? "drain" : "stop"} ${pid}`,
       );
     }
@@ -168,7 +168,7 @@ export async function reloadEndurance(
   const refused: Record<string, number> = {};
   const refusals: SeenRequest[] = [];
   let cut = 0;
-  let nobody = 0;
+  let refusedConnections = 0;
   let hung = 0;
   const client = async (number: number): Promise<void> => {
     for (let turn = 0; !isOver; turn++) {
@@ -197,8 +197,9 @@ export async function reloadEndurance(
       } catch (error) {
         if (deadline.aborted) {
           hung++;
-          tell(`client ${number} has waited since ${Math.round(sentMs - startedMs)} ms`);
-        } else if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED") nobody++;
+          log(`client ${number} has waited since ${Math.round(sentMs - startedMs)} ms`);
+        } else if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === "ECONNREFUSED")
+          refusedConnections++;
         else cut++;
         // No worker may be there; the speed of the client is not the subject.
         await pause(20);
@@ -240,7 +241,7 @@ export async function reloadEndurance(
     stuck: metricSum(page, "tollgate_worker_ends_total", "stuck"),
     answered: asked.length,
     cut,
-    nobody,
+    refusedConnections,
     refused,
     prices: new Set(usage.map(({ bill }) => bill?.inputPrice)).size,
     slowestReloadMs: Math.round(slowestReloadMs),

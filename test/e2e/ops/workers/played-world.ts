@@ -21,7 +21,7 @@ const DRAIN_MS_MAX = 20_000;
 /** More than the pings after which a worker counts as stuck, with their travel time. */
 export const STUCK_AFTER_MS = 4_500;
 /** The longest delay of a start while no worker serves, with a margin for what is under way. */
-const NOBODY_MS_MAX = 1_100;
+const NO_WORKER_MS_MAX = 1_100;
 
 /** Something that happens in one process; it waits while that process is stopped. */
 interface Due {
@@ -158,7 +158,7 @@ export class World {
   refusedMs = Number.NEGATIVE_INFINITY;
   isEnding = false;
   /** Since when there is no process at all. */
-  #nobodySinceMs: number | undefined;
+  #noWorkerSinceMs: number | undefined;
 
   /** @param random a number in [0, 1). */
   constructor(count: number, random: () => number) {
@@ -284,7 +284,7 @@ export class World {
     }
     const places = this.living.map(({ worker }) => worker);
     assert.equal(new Set(places).size, places.length, "two processes have one journal");
-    this.#checkThatSomebodyStarts();
+    this.#checkThatAWorkerStarts();
     if (!this.parent.isStopped && this.nowMs - this.parent.changedMs > STUCK_AFTER_MS) this.#checkReadiness();
   }
 
@@ -296,12 +296,12 @@ export class World {
     return worker as unknown as ChildProcess;
   }
 
-  #checkThatSomebodyStarts(): void {
+  #checkThatAWorkerStarts(): void {
     if (this.living.length > 0 || this.isEnding || this.workers.length === 0 || this.parent.isStopped) {
-      this.#nobodySinceMs = undefined;
+      this.#noWorkerSinceMs = undefined;
     } else {
-      this.#nobodySinceMs ??= this.nowMs;
-      assert.ok(this.nowMs - this.#nobodySinceMs <= NOBODY_MS_MAX, "no worker is started");
+      this.#noWorkerSinceMs ??= this.nowMs;
+      assert.ok(this.nowMs - this.#noWorkerSinceMs <= NO_WORKER_MS_MAX, "no worker is started");
     }
   }
 

@@ -80,16 +80,16 @@ test("a process that dies while a page waits for another is counted once, on thi
   });
   const badKeys = async () => metricSum((await summedPage(await fleet.metrics())).body, "tollgate_bad_keys_total");
   const metrics = await process_(1n, 0, 1).snapshot();
-  const tell = (process: PlayedProcess | undefined) =>
+  const sendMetrics = (process: PlayedProcess | undefined) =>
     process?.say({ kind: "metrics", figures: { metrics, upstreams: [] } });
   void fleet.start();
   for (const process of played) process.serve();
   const before = badKeys();
-  for (const process of played) tell(process);
+  for (const process of played) sendMetrics(process);
   assert.equal(await before, 6);
 
   const during = badKeys();
-  tell(played[0]);
+  sendMetrics(played[0]);
   // All pending promises have run by then: its answer has been received.
   await turn();
   // Its answer is no longer awaited; two processes end in one tick, and one of them has answered.
@@ -100,15 +100,15 @@ test("a process that dies while a page waits for another is counted once, on thi
     fleet.states().map(({ up }) => up),
     [false, false, true],
   );
-  tell(played[2]);
+  sendMetrics(played[2]);
   assert.equal(await during, 6, "each process is counted once");
 
   const after = badKeys();
-  tell(played[2]);
+  sendMetrics(played[2]);
   assert.equal(await after, 6, "the figures of both ended processes are kept");
   clock.advance(1_000);
   for (const process of played.slice(3)) process.serve();
   const later = badKeys();
-  for (const process of [played[2], ...played.slice(3)]) tell(process);
+  for (const process of [played[2], ...played.slice(3)]) sendMetrics(process);
   assert.equal(await later, 10, "their replacements are counted from zero in addition");
 });

@@ -95,7 +95,7 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
       CALLS.map(({ id }) => id),
     );
     assert.equal(results[1]?.content, `Error: ${FAILED}`);
-    assertTold(body, results);
+    assertResultsSent(body, results);
   },
   messages(body, client) {
     const messages = listOf(body.messages);
@@ -120,7 +120,7 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
     );
     // Only the messages protocol can mark a result as failed; the others say it in the text.
     assert.equal(results[1]?.is_error === true, client === "messages");
-    assertTold(body, results);
+    assertResultsSent(body, results);
   },
   responses(body, client) {
     const items = listOf(body.input);
@@ -140,12 +140,12 @@ const PROOFS: Readonly<Record<Protocol, (body: Json, client: Protocol) => void>>
       CALLS.map(({ id }) => id),
     );
     assert.equal(results[1]?.output, `Error: ${FAILED}`);
-    assertTold(body, results);
+    assertResultsSent(body, results);
   },
 };
 
 /** Asserts that both results are there in order, and the picture of the first somewhere. */
-function assertTold(body: Json, [found, failed]: readonly Json[]): void {
+function assertResultsSent(body: Json, [found, failed]: readonly Json[]): void {
   assert.ok(JSON.stringify(found).includes(FOUND));
   assert.ok(JSON.stringify(failed).includes(FAILED));
   assert.ok(JSON.stringify(body).includes(CHIMNEY), "the image of the result is sent");

@@ -40,7 +40,7 @@ const SAID: readonly (readonly [client: Protocol, members: Json, named: string])
 ];
 
 /** What an upstream of another protocol receives. */
-const TOLD: Readonly<Record<Protocol, Json>> = {
+const SENT: Readonly<Record<Protocol, Json>> = {
   chat: { reasoning_effort: "none" },
   messages: { thinking: { type: "disabled" } },
   responses: { reasoning: { effort: "none" } },
@@ -56,7 +56,7 @@ const THINKING_MEMBERS = [
   "chat_template_kwargs",
 ];
 
-function toldTo(body: Json): Json {
+function thinkingMembersOf(body: Json): Json {
   return Object.fromEntries(Object.entries(body).filter(([name]) => THINKING_MEMBERS.includes(name)));
 }
 
@@ -74,18 +74,18 @@ for (const [client, members, named] of SAID) {
       const reply = await post(here, client, account.key, bodyFor(client, modelOn(upstream), members));
       await reply.text();
       assert.equal(reply.status, 200);
-      const told = toldTo(seenBody(here.simulator.requests.at(-1)));
-      assert.deepEqual(told, client === upstream ? members : TOLD[upstream]);
+      const sent = thinkingMembersOf(seenBody(here.simulator.requests.at(-1)));
+      assert.deepEqual(sent, client === upstream ? members : SENT[upstream]);
     });
 
     test(`${title} without a switch: ignored`, async () => {
       const reply = await post(here, client, account.key, bodyFor(client, `${upstream}-ignore`, members));
       await reply.text();
       assert.equal(reply.status, 200);
-      const told = toldTo(seenBody(here.simulator.requests.at(-1)));
+      const sent = thinkingMembersOf(seenBody(here.simulator.requests.at(-1)));
       // docs/translation-rules.md rule 27: a messages model that always thinks is asked to think little.
       const least: Json = upstream === "messages" ? { output_config: { effort: "low" } } : {};
-      assert.deepEqual(told, client === upstream ? members : least);
+      assert.deepEqual(sent, client === upstream ? members : least);
     });
 
     test(`${title} without a switch: refused by name if the operator says so`, async () => {

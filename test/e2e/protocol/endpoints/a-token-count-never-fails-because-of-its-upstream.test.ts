@@ -11,17 +11,17 @@ import { type OtherUpstream, post, type SeenByUpstream, sendJson, startUpstream 
 const ASKED = 25;
 const HELLO = [{ role: "user", content: "hello" }];
 
-interface House {
+interface Scene {
   readonly here: GatewayHere;
   readonly upstream: OtherUpstream;
   count(headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
 }
 
-async function house(
+async function scene(
   t: TestContext,
   answer: (seen: SeenByUpstream, res: ServerResponse) => void,
   change: Parameters<typeof testConfig>[1] = {},
-): Promise<House> {
+): Promise<Scene> {
   const upstream = await startUpstream(answer);
   const here = await startGatewayHere({ config: ({ dir }) => testConfig({ upstreamUrl: upstream.url, dir }, change) });
   t.after(async () => {
@@ -53,7 +53,7 @@ for (const [what, answer] of [
   ["cuts the connection", (res: ServerResponse) => res.socket?.destroy()],
 ] as const) {
   test(`if an upstream ${what}, the count is estimated and the upstream is not called for a while`, async (t) => {
-    const { upstream, count, here } = await house(t, (_seen, res) => answer(res));
+    const { upstream, count, here } = await scene(t, (_seen, res) => answer(res));
     await assertEstimated(await count());
     const asked = upstream.seen.length;
     assert.ok(asked >= 1);
@@ -81,7 +81,7 @@ test("an upstream is called again after the pause", async (t) => {
 });
 
 test("an upstream's refusal of the body is passed to the client", async (t) => {
-  const { count, upstream } = await house(t, (_seen, res) =>
+  const { count, upstream } = await scene(t, (_seen, res) =>
     sendJson(res, 400, {
       type: "error",
       error: { type: "invalid_request_error", message: "messages.0: no such role" },
@@ -98,7 +98,7 @@ test("an upstream's refusal of the body is passed to the client", async (t) => {
 test("a client that disconnects does not count against the upstream, which is called for the next count", async (t) => {
   const waiting: ServerResponse[] = [];
   const asked = Promise.withResolvers<void>();
-  const { count, here } = await house(t, (_seen, res) => {
+  const { count, here } = await scene(t, (_seen, res) => {
     if (waiting.push(res) === 1) asked.resolve();
     else sendJson(res, 200, { input_tokens: 5 });
   });
@@ -120,7 +120,7 @@ test("a client that disconnects does not count against the upstream, which is ca
 
 test("the upstream's slot is released, whatever the outcome of the count", async (t) => {
   const answers = [200, 400, 200];
-  const { count, upstream } = await house(t, (_seen, res) =>
+  const { count, upstream } = await scene(t, (_seen, res) =>
     sendJson(res, answers[upstream.seen.length % answers.length] as number, { input_tokens: 5 }),
   );
   for (let n = 1; n <= 2 * NATIVE_COUNTS_MAX; n++) {
@@ -132,7 +132,7 @@ test("the upstream's slot is released, whatever the outcome of the count", async
 test("the number of concurrent counts at an upstream is limited", async (t) => {
   const waiting: ServerResponse[] = [];
   const full = Promise.withResolvers<void>();
-  const { count, upstream } = await house(t, (_seen, res) => {
+  const { count, upstream } = await scene(t, (_seen, res) => {
     waiting.push(res);
     if (waiting.length === NATIVE_COUNTS_MAX) full.resolve();
   });
@@ -160,7 +160,7 @@ test("counts take up room like requests: an account that fills the process gets 
     waiting.push(res);
     if (waiting.length === NATIVE_COUNTS_MAX) full.resolve();
   };
-  const { here, count } = await house(t, answer, { overload: { in_flight_max: NATIVE_COUNTS_MAX + 2 } });
+  const { here, count } = await scene(t, answer, { overload: { in_flight_max: NATIVE_COUNTS_MAX + 2 } });
   const flood = Array.from({ length: NATIVE_COUNTS_MAX }, () => count());
   await full.promise;
   const refused = await count();
@@ -176,7 +176,7 @@ test("counts take up room like requests: an account that fills the process gets 
 });
 
 test("the upstream receives its own model name, the operator's credential, and the client's version and betas", async (t) => {
-  const { count, upstream } = await house(t, (_seen, res) =>
+  const { count, upstream } = await scene(t, (_seen, res) =>
     sendJson(res, 200, { input_tokens: 9, context_management: {} }),
   );
   const reply = await count({

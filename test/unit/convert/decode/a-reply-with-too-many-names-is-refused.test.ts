@@ -12,7 +12,7 @@ import { StreamOrWhole } from "../../../../src/convert/whole-as-stream.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { parseObject } from "../../../../src/values/json-object.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
-import { clientRequest, exchangeOf, routeOf, smallBody, sse, tell } from "../translate/rig.ts";
+import { clientRequest, convertStream, exchangeOf, routeOf, smallBody, sse } from "../translate/rig.ts";
 
 const TOO_MANY = "the reply has too many names";
 
@@ -187,7 +187,7 @@ for (const upstream of PROTOCOL_NAMES) {
   for (const client of PROTOCOL_NAMES) {
     const told = (...events: string[]) => {
       const exchange = opened(client, upstream, { stream: true });
-      const { text, fault, converter } = tell(exchange, [
+      const { text, fault, converter } = convertStream(exchange, [
         Buffer.from(sse(upstream, BEGUN[upstream]) + events.join("")),
       ]);
       const { usage, final } = converter.counts();

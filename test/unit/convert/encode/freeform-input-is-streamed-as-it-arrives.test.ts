@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
 import { FreeformInput, freeformText } from "../../../../src/convert/reply/freeform-input.ts";
-import { exchangeOf, framesOf, routeOf, smallBody, sse, tellAll } from "../translate/rig.ts";
+import { convertInOnePush, exchangeOf, framesOf, routeOf, smallBody, sse } from "../translate/rig.ts";
 
 function inPieces(text: string, size: number): string[] {
   const input = new FreeformInput();
@@ -120,7 +120,7 @@ for (const [client, upstream] of DIRECTIONS) {
       deltas.filter((delta) => delta !== ""),
       ["*** Begin", " Patch\n", "+a"],
     );
-    const { text } = tellAll(
+    const { text } = convertInOnePush(
       client,
       body,
       routeOf(upstream, { customTools: false }),

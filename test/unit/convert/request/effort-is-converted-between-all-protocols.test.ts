@@ -5,13 +5,13 @@ import type { Capabilities } from "../../../../src/values/catalog.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { type Body, routeTo, upstreamBody } from "./translate.ts";
 
-type Told = { readonly thinking?: Body; readonly effort?: string };
+type SentThinking = { readonly thinking?: Body; readonly effort?: string };
 type Thinking = Capabilities["thinking"];
 const ALL = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const ADAPTIVE = { type: "adaptive" };
 const budget = (tokens: number) => ({ thinking: { type: "enabled", budget_tokens: tokens } });
 
-const TO_MESSAGES: readonly (readonly [effort: string | undefined, mode: Thinking, told: Told])[] = [
+const TO_MESSAGES: readonly (readonly [effort: string | undefined, mode: Thinking, told: SentThinking])[] = [
   [undefined, "adaptive", {}],
   [undefined, "budget", {}],
   ["none", "adaptive", { thinking: { type: "disabled" } }],
@@ -36,11 +36,14 @@ for (const [effort, mode, told] of TO_MESSAGES) {
   test(`chat ${effort ?? "without effort"} to a messages model with thinking ${mode}`, () => {
     const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: effort };
     const permitted = { outputLimit: 32_000, strict: false };
-    assert.deepEqual(toldOf(upstreamBody("chat", body, routeTo("messages", { thinking: mode }), permitted)), told);
+    assert.deepEqual(
+      sentThinkingOf(upstreamBody("chat", body, routeTo("messages", { thinking: mode }), permitted)),
+      told,
+    );
   });
 }
 
-function toldOf(body: Record<string, unknown>): Told {
+function sentThinkingOf(body: Record<string, unknown>): SentThinking {
   const effort = (body.output_config as { effort?: string } | undefined)?.effort;
   return { ...(body.thinking ? { thinking: body.thinking as Body } : {}), ...(effort ? { effort } : {}) };
 }
@@ -48,7 +51,7 @@ function toldOf(body: Record<string, unknown>): Told {
 test("xhigh stays xhigh if the model has it", () => {
   const body = { messages: [{ role: "user", content: "hi" }], reasoning_effort: "xhigh" };
   const route = routeTo("messages", { thinking: "adaptive", efforts: ["low", "high", "xhigh"] });
-  assert.equal(toldOf(upstreamBody("chat", body, route)).effort, "xhigh");
+  assert.equal(sentThinkingOf(upstreamBody("chat", body, route)).effort, "xhigh");
 });
 
 test("a budget never raises the limit above what is held", () => {

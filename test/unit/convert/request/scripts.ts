@@ -72,7 +72,7 @@ function speaks(one: Round): boolean {
 const SCHEMA = { type: "object", properties: { a: {}, b: {} } };
 
 /** A script as a client of the protocol would send it. */
-export const TELL: Readonly<Record<Protocol, (script: Script) => Body>> = {
+export const REQUEST_OF: Readonly<Record<Protocol, (script: Script) => Body>> = {
   chat: (script) => ({
     model: "big-1",
     messages: [

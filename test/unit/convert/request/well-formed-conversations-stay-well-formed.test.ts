@@ -10,7 +10,7 @@ import { settleResults } from "../../../../src/convert/rules/pairing.ts";
 import { strictProblem } from "../../../../src/simulator/strict.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
-import { type Script, scripts, TELL, textsOf } from "./scripts.ts";
+import { REQUEST_OF, type Script, scripts, textsOf } from "./scripts.ts";
 import { type Body, routeTo, TRANSLATORS, upstreamBody } from "./translate.ts";
 
 for (const from of PROTOCOL_NAMES) {
@@ -20,7 +20,7 @@ for (const from of PROTOCOL_NAMES) {
       test(`${from} to ${to}, ${where}: a conversation is accepted, and nothing of it is missing`, () => {
         fc.assert(
           fc.property(scripts, (script) => {
-            const body = upstreamBody(from, TELL[from](script), routeTo(to, { midSystem }));
+            const body = upstreamBody(from, REQUEST_OF[from](script), routeTo(to, { midSystem }));
             assert.deepEqual(strictProblem(to, body), undefined);
             assertInOrder(body, script);
             assertResults(body, script);
@@ -39,7 +39,7 @@ for (const protocol of PROTOCOL_NAMES) {
         // Messages accepts system turns in few places. Elsewhere they become text of the user
         // (docs/translation-rules.md rule 10).
         const rounds = script.rounds.map((one) => ({ ...one, note: protocol === "messages" ? undefined : one.note }));
-        const body = TELL[protocol]({ ...script, rounds });
+        const body = REQUEST_OF[protocol]({ ...script, rounds });
         const again = upstreamBody(protocol, body, routeTo(protocol, { midSystem: true }));
         assert.deepEqual(meaning(protocol, again), meaning(protocol, body));
       }),

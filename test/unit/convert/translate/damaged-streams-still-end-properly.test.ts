@@ -8,7 +8,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import { accumulateChat, accumulateMessages, accumulateResponses } from "../encode/accumulate.ts";
-import { exchangeOf, framesOf, routeOf, type Told, tell } from "./rig.ts";
+import { convertStream, exchangeOf, framesOf, routeOf, type StreamOutput } from "./rig.ts";
 import { bodyOf, recordings } from "./stream-cases.ts";
 
 type Damage = { readonly at: number; readonly to: number; readonly kind: "lose" | "double" | "move" | "garble" };
@@ -32,7 +32,9 @@ for (const upstream of PROTOCOL_NAMES) {
         const recording = all[pick % all.length];
         assert(recording);
         const { client, bytes } = recording;
-        const told = tell(exchangeOf(client, bodyOf(client), routeOf(upstream)), [damaged(bytes.toString(), hurts)]);
+        const told = convertStream(exchangeOf(client, bodyOf(client), routeOf(upstream)), [
+          damaged(bytes.toString(), hurts),
+        ]);
         assertProperEnd(client, told);
       }),
       { numRuns: 1_500, includeErrorInReport: true },
@@ -63,7 +65,7 @@ function garbled(frame: string, seed: number): string {
   return `${frame.slice(0, value.index)}:${other}${frame.slice(value.index + value[0].length)}`;
 }
 
-function assertProperEnd(client: Protocol, { text, fault, converter }: Told): void {
+function assertProperEnd(client: Protocol, { text, fault, converter }: StreamOutput): void {
   assert.notEqual(converter.ended, fault !== undefined, "either an end or a fault");
   if (converter.ended) {
     READERS[client](text);

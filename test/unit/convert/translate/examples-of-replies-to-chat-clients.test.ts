@@ -15,7 +15,7 @@ import {
   messagesStream,
   textBlock,
 } from "./payloads.ts";
-import { exchangeOf, framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
+import { convertInOnePush, exchangeOf, framesOf, routeOf, smallBody, sse, wholeOf } from "./rig.ts";
 
 test("the usage of messages is converted for a chat client", () => {
   const usage = {
@@ -67,7 +67,12 @@ test("the index of a call is its position among the calls", () => {
     ],
     "tool_use",
   );
-  const { text } = tellAll("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("messages"), upstream);
+  const { text } = convertInOnePush(
+    "chat",
+    smallBody("chat", { tools: FUNCTION_TOOLS.chat }),
+    routeOf("messages"),
+    upstream,
+  );
   const started = chatCalls(text).filter((call) => "id" in call);
   assert.deepEqual(
     started.map(({ index, id }) => [index, id]),
@@ -80,12 +85,17 @@ test("the index of a call is its position among the calls", () => {
 
 test("a call without arguments gets an empty object", () => {
   const upstream = messagesStream(block(0, { type: "tool_use", id: "toolu_a", name: "f", input: {} }, []), "tool_use");
-  const { text } = tellAll("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("messages"), upstream);
+  const { text } = convertInOnePush(
+    "chat",
+    smallBody("chat", { tools: FUNCTION_TOOLS.chat }),
+    routeOf("messages"),
+    upstream,
+  );
   assert.equal(joinArguments(chatCalls(text)), "{}");
 });
 
 test("only clients that asked for usage get it", () => {
-  const { text } = tellAll("chat", smallBody("chat"), routeOf("messages"), messagesStream(textBlock(0, "hi")));
+  const { text } = convertInOnePush("chat", smallBody("chat"), routeOf("messages"), messagesStream(textBlock(0, "hi")));
   const frames = framesOf(text);
   for (const { data } of frames.slice(0, -1)) {
     assert(!("usage" in data));
@@ -100,7 +110,7 @@ test("an upstream's error in the middle ends a chat stream without a finish reas
     ...textBlock(0, "Once"),
     { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
   ]);
-  const { text } = tellAll("chat", smallBody("chat"), routeOf("messages"), upstream);
+  const { text } = convertInOnePush("chat", smallBody("chat"), routeOf("messages"), upstream);
   const last = frameAt(text, -1).data.error as Json;
   assert.deepEqual([last.type, last.code, last.param], ["server_error", "server_is_overloaded", null]);
   assert(!text.includes("[DONE]"));
@@ -111,10 +121,10 @@ test("a stream without its last frame ends properly after its stop reason, and a
   const whole = messagesStream(textBlock(0, "hi"));
   const withoutStop = whole.slice(0, whole.indexOf("event: message_stop"));
   const withoutDelta = whole.slice(0, whole.indexOf("event: message_delta"));
-  const good = tellAll("chat", smallBody("chat"), routeOf("messages"), withoutStop);
+  const good = convertInOnePush("chat", smallBody("chat"), routeOf("messages"), withoutStop);
   assert.equal(frameAt(good.text, -1).data, "[DONE]");
   assert(good.text.includes('"finish_reason":"stop"'));
-  const bad = tellAll("chat", smallBody("chat"), routeOf("messages"), withoutDelta);
+  const bad = convertInOnePush("chat", smallBody("chat"), routeOf("messages"), withoutDelta);
   assert.equal((frameAt(bad.text, -1).data.error as Json).code, "upstream_stream_truncated");
 });
 
@@ -140,7 +150,12 @@ test("arguments that come only at the end are sent once", () => {
     { type: "response.output_item.done", output_index: 0, item: { ...item, arguments: '{"a":1}' } },
     { type: "response.completed", response: { id: "resp_1", status: "completed", output: [] } },
   ]);
-  const { text } = tellAll("chat", smallBody("chat", { tools: FUNCTION_TOOLS.chat }), routeOf("responses"), upstream);
+  const { text } = convertInOnePush(
+    "chat",
+    smallBody("chat", { tools: FUNCTION_TOOLS.chat }),
+    routeOf("responses"),
+    upstream,
+  );
   assert.equal(joinArguments(chatCalls(text)), '{"a":1}');
 });
 
@@ -163,7 +178,7 @@ test("a failed response in a stream, after text, becomes an error chunk", () => 
     { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "Once" },
     { type: "response.failed", response: { id: "resp_1", error: { code: "rate_limit_exceeded", message: "slow" } } },
   ]);
-  const { text } = tellAll("chat", smallBody("chat"), routeOf("responses"), upstream);
+  const { text } = convertInOnePush("chat", smallBody("chat"), routeOf("responses"), upstream);
   const error = frameAt(text, -1).data.error as Json;
   assert.deepEqual([error.type, error.code], ["rate_limit_error", "rate_limit_exceeded"]);
 });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chunk, completion, FUNCTION_TOOLS, frameAt, type Json, PROMPT_7, usageChunk } from "./payloads.ts";
-import { exchangeOf, framesOf, routeOf, smallBody, sse, tell, tellAll, wholeOf } from "./rig.ts";
+import { convertInOnePush, convertStream, exchangeOf, framesOf, routeOf, smallBody, sse, wholeOf } from "./rig.ts";
 
 test("five stop strings, more than chat accepts, are matched by the gateway", () => {
   const stop_sequences = ["STOP1", "STOP2", "STOP3", "STOP4", "STOP5"];
@@ -47,7 +47,7 @@ test("interleaved calls are sent one after the other", () => {
     "[DONE]",
   ]);
   const ask = smallBody("messages", { tools: FUNCTION_TOOLS.messages });
-  const frames = framesOf(tellAll("messages", ask, routeOf("chat"), upstream).text);
+  const frames = framesOf(convertInOnePush("messages", ask, routeOf("chat"), upstream).text);
   const outline = frames.map(({ data }) => [data.type, data.index]);
   assert.deepEqual(outline, [
     ["message_start", undefined],
@@ -71,7 +71,7 @@ test("interleaved calls are sent one after the other", () => {
 
 test("usage after the finish reason is counted and sent once", () => {
   const upstream = sse("chat", [chunk({ content: "hi" }), chunk({}, "stop"), usageChunk(PROMPT_7), "[DONE]"]);
-  const { text } = tellAll("messages", smallBody("messages"), routeOf("chat"), upstream);
+  const { text } = convertInOnePush("messages", smallBody("messages"), routeOf("chat"), upstream);
   const endings = framesOf(text).filter(({ event }) => event === "message_delta");
   assert.equal(endings.length, 1);
   assert.equal((frameAt(endings, 0).data.usage as Json).output_tokens, 7);
@@ -86,7 +86,9 @@ test("reasoning of a chat upstream becomes a signed thinking block, unless think
     "[DONE]",
   ]);
   const route = routeOf("chat", { efforts: ["none", "low", "medium", "high"] });
-  const shown = framesOf(tellAll("messages", smallBody("messages"), route, upstream).text).map(({ data }) => data);
+  const shown = framesOf(convertInOnePush("messages", smallBody("messages"), route, upstream).text).map(
+    ({ data }) => data,
+  );
   const deltas = shown.filter(({ type }) => type === "content_block_delta").map(({ index, delta }) => [index, delta]);
   assert.deepEqual(deltas.slice(0, 2), [
     [0, { type: "thinking_delta", thinking: "th" }],
@@ -97,7 +99,7 @@ test("reasoning of a chat upstream becomes a signed thinking block, unless think
   assert.match(String(signed.signature), /^gw1\../);
   assert.deepEqual(deltas[3], [1, { type: "text_delta", text: "ok" }]);
   const off = smallBody("messages", { thinking: { type: "disabled" } });
-  const hidden = framesOf(tellAll("messages", off, route, upstream).text).map(({ data }) => data);
+  const hidden = framesOf(convertInOnePush("messages", off, route, upstream).text).map(({ data }) => data);
   assert.deepEqual(
     hidden
       .filter(({ type }) => type === "content_block_start")
@@ -108,7 +110,7 @@ test("reasoning of a chat upstream becomes a signed thinking block, unless think
 
 test("a chat stream that breaks off is an error for a messages client", () => {
   const upstream = sse("chat", [chunk({ content: "Once" }), chunk({ content: " upon" })]);
-  const { text, fault } = tellAll("messages", smallBody("messages"), routeOf("chat"), upstream);
+  const { text, fault } = convertInOnePush("messages", smallBody("messages"), routeOf("chat"), upstream);
   assert.equal(fault?.code, "upstream_stream_truncated");
   const last = frameAt(text, -1);
   assert.deepEqual([last.event, (last.data.error as Json).type], ["error", "overloaded_error"]); // ARCHITECTURE.md promise 8.
@@ -123,7 +125,9 @@ test("a stop string across deltas ends the text, and a mere beginning of one doe
       ...deltas.map((delta) => ({ type: "response.output_text.delta", item_id: "m", output_index: 0, delta })),
       { type: "response.completed", response: { id: "resp_1", status: "completed", output: [] } },
     ]);
-    const frames = framesOf(tell(exchangeOf("messages", ask, routeOf("responses")), [Buffer.from(upstream)]).text);
+    const frames = framesOf(
+      convertStream(exchangeOf("messages", ask, routeOf("responses")), [Buffer.from(upstream)]).text,
+    );
     const text = frames.map(({ data }) => (data.delta as Json | undefined)?.text ?? "").join("");
     const { stop_reason, stop_sequence } = frameAt(frames, -2).data.delta as Json;
     return [text, stop_reason, stop_sequence];

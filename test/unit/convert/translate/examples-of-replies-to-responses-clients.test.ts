@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chunk, completion, frameAt, type Json, messageStart, PROMPT_7, textBlock, usageChunk } from "./payloads.ts";
-import { framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
+import { convertInOnePush, framesOf, routeOf, smallBody, sse, wholeOf } from "./rig.ts";
 
 test("the wrapped input of a freeform tool becomes free text", () => {
   const tools = [{ type: "custom", name: "apply_patch", format: { type: "grammar", syntax: "lark", definition: "x" } }];
@@ -40,7 +40,7 @@ test("a text gives exactly the events of the protocol", () => {
     usageChunk(PROMPT_7),
     "[DONE]",
   ]);
-  const { text } = tellAll("responses", smallBody("responses"), routeOf("chat"), upstream);
+  const { text } = convertInOnePush("responses", smallBody("responses"), routeOf("chat"), upstream);
   const frames = framesOf(text);
   assert.deepEqual(
     frames.map(({ event }) => event),
@@ -69,7 +69,7 @@ test("a text gives exactly the events of the protocol", () => {
 test("an overloaded messages upstream is a server_error in a responses stream", () => {
   const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
   const upstream = sse("messages", [messageStart(), ...textBlock(0, "Once"), overloaded]);
-  const { text } = tellAll("responses", smallBody("responses"), routeOf("messages"), upstream);
+  const { text } = convertInOnePush("responses", smallBody("responses"), routeOf("messages"), upstream);
   const [error, failed] = [frameAt(text, -2), frameAt(text, -1)];
   assert.deepEqual([error.event, error.data.code], ["error", "server_error"]);
   const response = failed.data.response as { id: string; status: string; error: Json; output: unknown[] };

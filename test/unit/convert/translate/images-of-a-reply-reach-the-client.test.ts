@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { chatDeltas, choiceOf, chunk, completion, frameAt, type Json } from "./payloads.ts";
-import { framesOf, routeOf, smallBody, sse, tellAll, wholeOf } from "./rig.ts";
+import { convertInOnePush, framesOf, routeOf, smallBody, sse, wholeOf } from "./rig.ts";
 
 const PNG = "iVBORw0KGgo=";
 const DATA = `data:image/png;base64,${PNG}`;
@@ -56,7 +56,7 @@ function responsesStream(repeated = true): string {
 }
 
 function streamed(client: "chat" | "messages" | "responses", upstream: "chat" | "responses", bytes: string): string {
-  return tellAll(client, smallBody(client), routeOf(upstream), bytes).text;
+  return convertInOnePush(client, smallBody(client), routeOf(upstream), bytes).text;
 }
 
 const textsOf = (blocks: unknown) => (blocks as Json[]).map(({ text }) => text);
@@ -123,7 +123,12 @@ test("a client that may refer to items does not get the image a second time insi
   const made = (body.output as Json[]).at(-1);
   assert.match(String(made?.id), /^ig_gw1\./);
   assert.ok(String(made?.id).length < 1_000);
-  const bytes = tellAll("responses", smallBody("responses", { store: true }), routeOf("chat"), chatStream(large)).text;
+  const bytes = convertInOnePush(
+    "responses",
+    smallBody("responses", { store: true }),
+    routeOf("chat"),
+    chatStream(large),
+  ).text;
   assert.ok(bytes.length < 400_000 * 2.5, "the image is in its item and in the last event only");
 });
 

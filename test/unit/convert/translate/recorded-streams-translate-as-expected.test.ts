@@ -7,13 +7,13 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
-import { exchangeOf, routeOf, tell } from "./rig.ts";
+import { convertStream, exchangeOf, routeOf } from "./rig.ts";
 import { bodyOf, recordings } from "./stream-cases.ts";
 
 for (const upstream of PROTOCOL_NAMES) {
   for (const { name, client, bytes, expected } of recordings(upstream)) {
     test(`${name}, from ${upstream} to ${client}: the translated stream is as expected`, () => {
-      const { text } = tell(exchangeOf(client, bodyOf(client), routeOf(upstream)), [bytes]);
+      const { text } = convertStream(exchangeOf(client, bodyOf(client), routeOf(upstream)), [bytes]);
       if (process.env.UPDATE_GOLDENS) writeFileSync(expected, text);
       assert.equal(text, readFileSync(expected, "utf8"));
     });

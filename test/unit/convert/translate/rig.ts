@@ -52,14 +52,14 @@ export function smallBody(client: Protocol, fields: Body = {}): Body {
 }
 
 /** What the client got from a stream. */
-export interface Told {
+export interface StreamOutput {
   readonly text: string;
   readonly fault: UpstreamFault | undefined;
   readonly converter: StreamConverter;
 }
 
 /** Feeds pieces to a new converter. A fault ends the stream as the relay would end it. */
-export function tell(exchange: Exchange, pieces: Iterable<Uint8Array>): Told {
+export function convertStream(exchange: Exchange, pieces: Iterable<Uint8Array>): StreamOutput {
   const converter = exchange.stream();
   const out: Uint8Array[] = [];
   const take = (frames: ReturnType<StreamConverter["push"]>) => {
@@ -80,9 +80,14 @@ export function failureOf(fault: UpstreamFault): ErrorAnswer {
 }
 
 /** Translates a stream between two protocols in one push. */
-export function tellAll(client: Protocol, body: Body, route: RouteFacts, upstream: string | Uint8Array): Told {
+export function convertInOnePush(
+  client: Protocol,
+  body: Body,
+  route: RouteFacts,
+  upstream: string | Uint8Array,
+): StreamOutput {
   const bytes = typeof upstream === "string" ? Buffer.from(upstream) : upstream;
-  return tell(exchangeOf(client, { ...body, stream: true }, route), [bytes]);
+  return convertStream(exchangeOf(client, { ...body, stream: true }, route), [bytes]);
 }
 
 /** A whole reply between two protocols, parsed; a fault fails the test. */

@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { PROTOCOL_NAMES } from "../../../../src/values/protocol.ts";
-import { exchangeOf, routeOf, tell } from "./rig.ts";
+import { convertStream, exchangeOf, routeOf } from "./rig.ts";
 import { bodyOf, type Recording, recordings } from "./stream-cases.ts";
 
 /** Longer than most events, so that most have one cut per run. */
@@ -45,7 +45,7 @@ for (const recording of all) {
 }
 
 function outcome({ client, upstream }: Recording, pieces: Iterable<Uint8Array>): string {
-  return tell(exchangeOf(client, bodyOf(client), routeOf(upstream)), pieces).text;
+  return convertStream(exchangeOf(client, bodyOf(client), routeOf(upstream)), pieces).text;
 }
 
 function* singleBytes(bytes: Buffer): Iterable<Uint8Array> {

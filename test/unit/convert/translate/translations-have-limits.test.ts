@@ -6,7 +6,7 @@ import { translationHeader } from "../../../../src/convert/rules/losses.ts";
 import { openTranslation } from "../../../../src/convert/translate/translate.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { SSE_EVENT_BYTES_MAX } from "../../../../src/wire/sse.ts";
-import { clientRequest, countingContext, exchangeOf, routeOf, smallBody, tellAll } from "./rig.ts";
+import { clientRequest, convertInOnePush, countingContext, exchangeOf, routeOf, smallBody } from "./rig.ts";
 
 test("the header names what was dropped, escaped and limited in number", () => {
   assert.equal(translationHeader([]), "exact");
@@ -27,7 +27,12 @@ test("more stop strings than the gateway can match are refused by name", () => {
 });
 
 test("an event over the size limit ends the stream as invalid", () => {
-  const { fault } = tellAll("messages", smallBody("messages"), routeOf("chat"), "x".repeat(SSE_EVENT_BYTES_MAX + 1));
+  const { fault } = convertInOnePush(
+    "messages",
+    smallBody("messages"),
+    routeOf("chat"),
+    "x".repeat(SSE_EVENT_BYTES_MAX + 1),
+  );
   assert.equal(fault?.cause, "upstream_invalid");
 });
 

@@ -327,8 +327,9 @@ for (const { upstream, client } of DIRECTIONS) {
     fc.assert(
       fc.property(streams, sizes, openings, endings, fc.boolean(), (stream, ofPush, opened, ending, beats) => {
         const groups = grouped(framesOf(upstream, stream), ofPush);
-        const tell = (pushes: Buffer[]) => told(openExchange(client, upstream, opened).stream(), pushes, ending, beats);
-        assert.deepEqual(tell(groups.map((group) => Buffer.concat(group))), tell(groups.map(parsed)));
+        const output = (pushes: Buffer[]) =>
+          told(openExchange(client, upstream, opened).stream(), pushes, ending, beats);
+        assert.deepEqual(output(groups.map((group) => Buffer.concat(group))), output(groups.map(parsed)));
       }),
       { numRuns: 1_500 },
     );
@@ -339,9 +340,9 @@ for (const { upstream, client } of DIRECTIONS) {
     fc.assert(
       fc.property(streams, cuts, openings, (stream, places, opened) => {
         const frames = framesOf(upstream, stream);
-        const tell = (pushes: Buffer[]) =>
+        const output = (pushes: Buffer[]) =>
           summed(told(openExchange(client, upstream, opened).stream(), pushes, "end", false));
-        assert.deepEqual(tell(cut(Buffer.concat(frames), places)), tell([parsed(frames)]));
+        assert.deepEqual(output(cut(Buffer.concat(frames), places)), output([parsed(frames)]));
       }),
       { numRuns: 1_000 },
     );
@@ -422,8 +423,8 @@ for (const client of ["messages", "responses"] as const) {
   /** Asserts the same outcome for a chat stream of these kinds and texts, by bytes and by parsing. */
   const assertSame = (said: readonly (readonly [kind: string, text: string])[], opened: Opened): void => {
     const frames = said.map(([kind, text]) => frameOf("chat", "plain", { kind, text, other: false, number: 0 }));
-    const tell = (bytes: Buffer) => told(openExchange(client, "chat", opened).stream(), [bytes], "end", false);
-    assert.deepEqual(tell(Buffer.concat(frames)), tell(parsed(frames)));
+    const output = (bytes: Buffer) => told(openExchange(client, "chat", opened).stream(), [bytes], "end", false);
+    assert.deepEqual(output(Buffer.concat(frames)), output(parsed(frames)));
   };
 
   test(`chat to ${client}: reasoning in the text ends at its tag`, () => {

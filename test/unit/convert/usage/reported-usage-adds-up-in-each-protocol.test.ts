@@ -13,7 +13,7 @@ import { streamedReply, type UsageGolden, usageGoldens, wholeReply } from "./usa
 const PAGE = new URL("../../../../docs/usage-forms.md", import.meta.url);
 
 /** Usage as a client of a protocol reads it. `input` is all input, and `output` includes the reasoning. */
-interface Told {
+interface ReportedUsage {
   readonly input: number;
   readonly cached: number;
   readonly written: number;
@@ -27,7 +27,7 @@ const count = (value: unknown, name: string): number => {
 };
 const orNone = (value: unknown, name: string) => (value === undefined || value === null ? 0 : count(value, name));
 
-const READ: Readonly<Record<Protocol, (usage: JsonObject) => Told>> = {
+const READ: Readonly<Record<Protocol, (usage: JsonObject) => ReportedUsage>> = {
   chat(usage) {
     const input = count(usage.prompt_tokens, "prompt_tokens");
     const output = count(usage.completion_tokens, "completion_tokens");
@@ -69,7 +69,7 @@ function usageOf(client: Protocol, text: string): JsonObject {
 }
 
 /** The usage that a client gets, after checking its sums. Only chat clients can have several choices. */
-function told(golden: UsageGolden, client: Protocol): Told | undefined {
+function told(golden: UsageGolden, client: Protocol): ReportedUsage | undefined {
   if (golden.n !== undefined && client !== "chat") return undefined;
   const ways = [
     ...(golden.whole ? [wholeReply(golden, client).json.usage as JsonObject] : []),
@@ -82,7 +82,7 @@ function told(golden: UsageGolden, client: Protocol): Told | undefined {
   return ways.at(-1);
 }
 
-const figures = ({ input, cached, written, output, reasoning }: Told) =>
+const figures = ({ input, cached, written, output, reasoning }: ReportedUsage) =>
   [input, cached, written, output, reasoning].join(" / ");
 
 const rows: string[] = [];

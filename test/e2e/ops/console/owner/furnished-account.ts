@@ -11,7 +11,7 @@ export const HOSTILE_NAMES = [
   "W".repeat(64),
 ] as const;
 
-export function startHouse(config: Parameters<typeof testConfig>[1] = {}): Promise<GatewayHere> {
+export function startOwnerGateway(config: Parameters<typeof testConfig>[1] = {}): Promise<GatewayHere> {
   return startGatewayHere({ config: (places) => testConfig(places, config) });
 }
 

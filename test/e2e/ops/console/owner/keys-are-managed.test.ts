@@ -4,7 +4,7 @@ import test, { after } from "node:test";
 import { closeBrowser, openWindow, type Page, picture } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
 import { assertAccessible } from "../accessible.ts";
-import { HOSTILE_NAMES, startHouse } from "./furnished-account.ts";
+import { HOSTILE_NAMES, startOwnerGateway } from "./furnished-account.ts";
 import { admin, assertFits, at, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
@@ -37,7 +37,7 @@ const panel = (page: Page, name: string) => page.getByRole("region", { name, exa
 const saved = (page: Page, name: string) => panel(page, name).getByText("Saved. It takes effect").waitFor();
 
 test("a key is created, shown once, and works with the settings that are shown", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const account = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, account.name, { width: 360, height: 800 });
@@ -75,7 +75,7 @@ test("a key is created, shown once, and works with the settings that are shown",
 });
 
 test("name, expiry, group and limits of a key are changed", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, key, keyId } = await gateway.account();
   await admin(gateway, "PUT", `/keys/${keyId}/caps`, { budgets_usd: { month: "40" }, requests_per_minute: 600 });
@@ -138,7 +138,7 @@ test("name, expiry, group and limits of a key are changed", async (t) => {
 });
 
 test("a key is suspended, resumed, rotated, and revoked by its name", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, key, keyId } = await gateway.account();
   await admin(gateway, "PUT", `/keys/${keyId}/name`, { name: "Laptop" });
@@ -178,7 +178,7 @@ test("a key is suspended, resumed, rotated, and revoked by its name", async (t) 
 });
 
 test("keys are found by name and status, and the address contains the search", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   await admin(gateway, "PUT", `/keys/${keyId}/name`, { name: "Laptop of Alice" });
@@ -207,7 +207,7 @@ test("keys are found by name and status, and the address contains the search", a
 });
 
 test("a key is created with the keyboard alone", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -237,7 +237,7 @@ test("a key is created with the keyboard alone", async (t) => {
 });
 
 test("more keys than a page holds are paged forward and back", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   for (let i = 1; i <= 105; i++) {
@@ -258,7 +258,7 @@ test("more keys than a page holds are paged forward and back", async (t) => {
 });
 
 test("the settings show the configured address, and a group without models is reported", async (t) => {
-  const gateway = await startHouse({
+  const gateway = await startOwnerGateway({
     console: { path: "/desk", public_url: "https://gate.example" },
     groups: { empty: { kind: "pay_per_use", models: ["pro-only"] } },
   });

@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
-import { furnish, startHouse } from "./furnished-account.ts";
+import { furnish, startOwnerGateway } from "./furnished-account.ts";
 import { assertFits, at, lookAt, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
 test("pages of an account with data of every kind fit and are accessible", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "12.5" });
   await furnish(gateway, account);
@@ -25,7 +25,7 @@ test("pages of an account with data of every kind fit and are accessible", async
 });
 
 test("pages of an account without data fit and are accessible", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "0" });
   await lookAt(t, gateway, account.name, [
@@ -45,7 +45,7 @@ const LENGTHEN = `(() => {
 })()`;
 
 test("texts that are half as long again fit on a narrow screen", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "1234567.123456789" });
   await furnish(gateway, account);
@@ -61,7 +61,7 @@ test("texts that are half as long again fit on a narrow screen", async (t) => {
 });
 
 test("Escape closes the menu of a narrow screen, and returns the focus to its button", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "1" });
   const { page } = await signIn(t, gateway, account.name, { width: 360, height: 800 });

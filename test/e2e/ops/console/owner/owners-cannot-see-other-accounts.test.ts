@@ -10,7 +10,7 @@ import { ownerRoutes } from "../../../../../src/console/owner/routes.ts";
 import type { ConsoleRoute } from "../../../../../src/console/routes/contract.ts";
 import { newCode } from "../../../../../src/values/code.ts";
 import type { GatewayHere, TestAccount } from "../../../../rig/gateway.ts";
-import { codes, furnish, spend, startHouse } from "./furnished-account.ts";
+import { codes, furnish, spend, startOwnerGateway } from "./furnished-account.ts";
 import { admin } from "./signed-in.ts";
 
 /** Operator-only members: what a request cost, what it earned, which upstream answered it, notes about an account. */
@@ -87,7 +87,7 @@ test("no answer's schema has an operator-only member", () => {
 });
 
 test("no answer contains an operator-only member", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const mine = await gateway.account();
   await furnish(gateway, mine);
@@ -115,7 +115,7 @@ const needsNoMore = ({ path, query }: ConsoleRoute, mine: TestAccount) =>
   !(query as { readonly required?: readonly string[] } | undefined)?.required?.length;
 
 test("another account's name and keys are 404 at each route, without information about it or changes to it", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const mine = await gateway.account();
   const other = await gateway.account({ usd: "77.7" });
@@ -142,7 +142,7 @@ test("another account's name and keys are 404 at each route, without information
 });
 
 test("codes tried by an operator for an account and codes tried by its owner are counted together", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const ask = await askerFor(gateway, name);
@@ -161,7 +161,7 @@ test("codes tried by an operator for an account and codes tried by its owner are
 });
 
 test("admin-only routes do not exist for owners", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const mine = await gateway.account();
   const ask = await askerFor(gateway, mine.name);
@@ -190,7 +190,7 @@ test("admin-only routes do not exist for owners", async (t) => {
 });
 
 test("without a session, or from another site, no route answers", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const mine = await gateway.account();
   const api = `${gateway.url}/console/api`;
@@ -204,7 +204,7 @@ test("without a session, or from another site, no route answers", async (t) => {
 });
 
 test("a body above the listener's limit is refused before it reaches the console", async (t) => {
-  const gateway = await startHouse({ body_bytes_max: "1KiB" });
+  const gateway = await startOwnerGateway({ body_bytes_max: "1KiB" });
   t.after(() => gateway.close());
   const response = await fetch(`${gateway.url}/console/api/sign-in/link`, {
     method: "POST",

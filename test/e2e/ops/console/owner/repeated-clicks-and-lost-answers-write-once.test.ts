@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
-import { codes, spend, startHouse } from "./furnished-account.ts";
+import { codes, spend, startOwnerGateway } from "./furnished-account.ts";
 import { admin, at, enter, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
@@ -41,7 +41,7 @@ async function fillNewKey(page: Page, gateway: GatewayHere): Promise<void> {
 }
 
 test("two clicks at the same moment create one key", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -61,7 +61,7 @@ test("two clicks at the same moment create one key", async (t) => {
 });
 
 test("a key whose value was lost on its way is named, revoked and replaced", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -91,7 +91,7 @@ test("a key whose value was lost on its way is named, revoked and replaced", asy
 });
 
 test("a rotated value that was lost on its way does not work, and the page says to create another one", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, key, keyId } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -109,7 +109,7 @@ test("a rotated value that was lost on its way does not work, and the page says 
 });
 
 test("the form of a second tab creates another key, and going back and forward creates none", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const { page, context } = await signIn(t, gateway, name);
@@ -130,7 +130,7 @@ test("the form of a second tab creates another key, and going back and forward c
 });
 
 test("limits that another tab has set in the meantime are not overwritten", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   const { page, context } = await signIn(t, gateway, name);
@@ -152,7 +152,7 @@ test("limits that another tab has set in the meantime are not overwritten", asyn
 });
 
 test("a key that another tab has revoked stays revoked, and the form says so", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   const { page } = await signIn(t, gateway, name);
@@ -168,7 +168,7 @@ test("a key that another tab has revoked stays revoked, and the form says so", a
 });
 
 test("a code counts once, however often it is sent", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const [code = ""] = await codes(gateway, 1);
@@ -188,7 +188,7 @@ test("a code counts once, however often it is sent", async (t) => {
 });
 
 test("a session that expired while a form was open writes nothing and asks to sign in again", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   const { page, context, complaints } = await signIn(t, gateway, name);

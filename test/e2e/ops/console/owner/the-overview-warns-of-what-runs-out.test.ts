@@ -4,7 +4,7 @@ import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
 import { refusingPort } from "../../../../rig/refusing-port.ts";
 import { assertAccessible } from "../accessible.ts";
-import { furnish, spend, startHouse } from "./furnished-account.ts";
+import { furnish, spend, startOwnerGateway } from "./furnished-account.ts";
 import { admin, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
@@ -16,7 +16,7 @@ const figure = (page: Page, title: string) =>
     .locator("dd");
 
 test("balance, spend and cards are those of the account, to the last digit", async (t) => {
-  const gateway = await startHouse({ cards: { week: { plan: "pro", group: "cards", lasts: "7d" } } });
+  const gateway = await startOwnerGateway({ cards: { week: { plan: "pro", group: "cards", lasts: "7d" } } });
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "12.500000001" });
   await furnish(gateway, account);
@@ -49,7 +49,7 @@ test("balance, spend and cards are those of the account, to the last digit", asy
 });
 
 test("a balance below its threshold, and a budget and a quota that are nearly used up, are shown", async (t) => {
-  const gateway = await startHouse({
+  const gateway = await startOwnerGateway({
     cards: { day: { plan: "pro", group: "cards", lasts: "30d", quota: { spend: "0.001" } } },
   });
   t.after(() => gateway.close());
@@ -78,7 +78,7 @@ test("a balance below its threshold, and a budget and a quota that are nearly us
 
 test("models whose upstreams are ejected are shown as having problems, without mentioning the upstreams", async (t) => {
   const nobody = await refusingPort(t);
-  const gateway = await startHouse({ upstreams: { "up-chat": { base_url: `http://127.0.0.1:${nobody}` } } });
+  const gateway = await startOwnerGateway({ upstreams: { "up-chat": { base_url: `http://127.0.0.1:${nobody}` } } });
   t.after(() => gateway.close());
   const { name, key } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -102,7 +102,7 @@ test("models whose upstreams are ejected are shown as having problems, without m
 });
 
 test("a suspended or closed account is shown as such", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);

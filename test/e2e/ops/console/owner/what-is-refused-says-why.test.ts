@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page, picture } from "../../../../rig/browser.ts";
 import { assertAccessible } from "../accessible.ts";
-import { codes, startHouse } from "./furnished-account.ts";
+import { codes, startOwnerGateway } from "./furnished-account.ts";
 import { admin, at, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
@@ -19,7 +19,7 @@ async function refusedLimit(page: Page, label: string, typed: string, said: stri
 }
 
 test("limits that are invalid, contradict each other or exceed the operator's cap are refused with the reason", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   await admin(gateway, "PUT", `/keys/${keyId}/caps`, { budgets_usd: { month: "40" }, concurrency: 5 });
@@ -42,7 +42,7 @@ test("limits that are invalid, contradict each other or exceed the operator's ca
 });
 
 test("an invalid name, a past expiry and a removed group are refused with the reason", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -68,7 +68,7 @@ test("an invalid name, a past expiry and a removed group are refused with the re
 });
 
 test("a key of another account and an unknown page are reported", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const mine = await gateway.account();
   const others = await gateway.account();
@@ -83,7 +83,7 @@ test("a key of another account and an unknown page are reported", async (t) => {
 });
 
 test("codes that are mistyped, unknown, expired or guessed too often are refused with the reason", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const other = await gateway.account();
@@ -123,7 +123,7 @@ test("codes that are mistyped, unknown, expired or guessed too often are refused
 });
 
 test("an unreachable gateway is reported, and the page continues when the gateway is back", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name } = await gateway.account();
   const { page, complaints } = await signIn(t, gateway, name);
@@ -137,7 +137,7 @@ test("an unreachable gateway is reported, and the page continues when the gatewa
 });
 
 test("refusals are shown in Chinese, and in the gateway's own words if they contain a figure", async (t) => {
-  const gateway = await startHouse();
+  const gateway = await startOwnerGateway();
   t.after(() => gateway.close());
   const { name, keyId } = await gateway.account();
   await admin(gateway, "PUT", `/keys/${keyId}/caps`, { concurrency: 5 });
