@@ -115,7 +115,7 @@ for (const client of PROTOCOL_NAMES) {
         }),
         { numRuns: 1_500 },
       );
-      assert.ok(reached > 50, `${reached} bodies went upstream`);
+      assert.ok(reached > 50, `${reached} bodies were sent to the upstream`);
     });
   }
 }

@@ -39,7 +39,7 @@ test("records put during a request are written before the loop polls its sockets
       setImmediate(() => resolve(written()));
     });
   });
-  assert.equal(seen, 3, "the record of the segment and the two that were put");
+  assert.equal(seen, 3, "one record of the segment and the two charges");
   await journal.close();
 });
 

@@ -48,7 +48,7 @@ test("without room for the next segment the journal is unusable, but charges sti
   await final;
   disk.room = Number.POSITIVE_INFINITY;
   await clock.advance(1_000);
-  assert.equal(journal.health().usable, true, "usable again as soon as there is room");
+  assert.equal(journal.health().usable, true, "the journal is usable as soon as there is space");
   await journal.close();
 });
 
@@ -63,7 +63,7 @@ test("without any room, charges of running requests go straight to the store bef
     const settled = settler.settle(askOf(number));
     await clock.advance(2);
     await settled;
-    assert.ok(store.settled.has(idOf(number)), "the store has it before the client gets the end");
+    assert.ok(store.settled.has(idOf(number)), "the charge is in the store before the client receives the end");
   }
   assert.ok(unrecorded.length > 10 && unrecorded.length < 30);
   assert.deepEqual(settler.unrecorded(), []);

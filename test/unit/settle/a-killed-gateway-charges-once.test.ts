@@ -195,7 +195,7 @@ test("a gateway killed between FINAL and the settlement charges once, exactly th
   redis.freeze();
   simulator.release();
   const answer = await reply;
-  assert.equal(answer.status, 200, "the charge is in the journal, so the client need not wait for the store");
+  assert.equal(answer.status, 200, "the charge is in the journal, so the client does not wait for the store");
   const { usage } = (await answer.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
   await first.stop("SIGKILL");
   redis.thaw();

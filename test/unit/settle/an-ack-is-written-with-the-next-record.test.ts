@@ -17,7 +17,7 @@ async function settled() {
   const { writes } = disk;
   journal.ack(idOf(1), "settled");
   await turns();
-  assert.equal(disk.writes, writes, "nothing was written for it");
+  assert.equal(disk.writes, writes, "the ACK alone is not written");
   const acks = () =>
     scan(disk.bytesOf(disk.segments()[0] as string)).frames.flatMap(({ payload }) => decodeAck(payload)?.id ?? []);
   return { disk, clock, journal, writes, acks };

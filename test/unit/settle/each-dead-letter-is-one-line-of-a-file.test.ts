@@ -115,7 +115,7 @@ test("the file has a maximum size, which failed writes do not use up; letters be
   await letters.add(large(3));
   assert.equal(disk.bytesOf("dead-letters.jsonl").length, length);
   assert.deepEqual([told.slice(-2), letters.count()], [[askOf(2).requestId, askOf(3).requestId], 2]);
-  assert.deepEqual(roomFor.slice(-2), [true, false], "the log contains in full what the file does not");
+  assert.deepEqual(roomFor.slice(-2), [true, false], "the log contains what is missing in the file");
 });
 
 test("giving a hold back needs no dead letter if nothing is lost, and one if the store has a charge instead", () => {

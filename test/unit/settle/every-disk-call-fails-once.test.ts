@@ -65,7 +65,7 @@ for (const fsync of ["group", "always"] as const) {
       assert.deepEqual(outcome.complaints, [], `call ${at}`);
       refused += outcome.refused;
     }
-    assert.ok(refused > 0, "some of these break the journal");
+    assert.ok(refused > 0, "some of the faults break the journal");
   });
 }
 

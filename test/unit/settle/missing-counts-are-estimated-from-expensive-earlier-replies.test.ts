@@ -57,7 +57,7 @@ test("only the last 200 replies count", () => {
   const observed = new Observed();
   for (let i = 0; i < 200; i++) observed.note(PLACE, thought(900));
   for (let i = 0; i < 190; i++) observed.note(PLACE, thought(100));
-  assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 100, "a tenth may be above it");
+  assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 100, "a tenth of the replies may be above it");
   for (let i = 0; i < 10; i++) observed.note(PLACE, thought(100));
   for (let i = 0; i < 21; i++) observed.note(PLACE, thought(300));
   assert.equal(observed.paceOf(PLACE, false).hiddenPerS, 300, "21 of 200 are more than a tenth");

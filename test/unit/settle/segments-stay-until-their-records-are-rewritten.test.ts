@@ -119,7 +119,7 @@ test("a repaired journal removes the segments that it no longer needs", async ()
   }
   await clock.advance(200);
   await scene.log.clean(0);
-  assert.ok(!disk.segments().includes(first ?? ""), "its records have been written again");
+  assert.ok(!disk.segments().includes(first ?? ""), "the records were written again");
   assert.equal((await leftAfterKill(disk)).size, count);
 });
 

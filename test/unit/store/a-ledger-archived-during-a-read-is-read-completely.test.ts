@@ -54,11 +54,11 @@ test("lines that are archived between the two commands of a reader are neither m
   meanwhile = once(archiveMore(2));
   assert.deepEqual(await read(0, 4), [-5, ...from(6, 3)], "after an opening line that moves");
   meanwhile = once(archiveMore(4));
-  assert.deepEqual(await read(7, 4), [-9, ...from(10, 3)], "a reader that the archive overtakes");
+  assert.deepEqual(await read(7, 4), [-9, ...from(10, 3)], "the archive overtakes the reader");
   meanwhile = once(archiveMore(2));
-  assert.deepEqual(await read(20, 4), from(21, 4), "a reader beyond the archived lines");
+  assert.deepEqual(await read(20, 4), from(21, 4), "the reader is past the archived lines");
   meanwhile = once(archiveMore(LINES - 11));
-  assert.deepEqual(await read(25, 9), [-LINES], "all of them");
+  assert.deepEqual(await read(25, 9), [-LINES], "all lines are read");
   meanwhile = async () => {};
   assert.deepEqual(await read(0, 9), [-LINES]);
   assert.deepEqual(await read(LINES, 9), []);

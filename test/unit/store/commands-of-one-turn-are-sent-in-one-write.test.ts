@@ -35,7 +35,7 @@ test("on each new connection, writes of one turn are sent together in the check 
     stream.write("b");
     await Promise.resolve();
     stream.write("c");
-    assert.deepEqual(stream.pieces, [], "the turn is not over");
+    assert.deepEqual(stream.pieces, [], "the turn has not ended");
     const written = new Promise((resolve) => stream.write("d", resolve));
     await turn();
     assert.deepEqual(stream.pieces, ["abcd"]);

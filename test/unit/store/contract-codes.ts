@@ -167,7 +167,7 @@ export function codeTests(ask: Ask): void {
     assert.equal(
       (await store.redeem(again)).outcome,
       "redeemed",
-      "the journal repeats a redemption from before the end",
+      "the journal repeats a redemption from before its end",
     );
     assert.equal((await store.redeem({ hash: again.hash, tag })).outcome, "again");
     assert.deepEqual(await store.redeem({ hash: again.hash, tag: other }), { outcome: "used" });

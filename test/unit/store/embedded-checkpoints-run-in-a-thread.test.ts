@@ -52,7 +52,7 @@ test("a thread moves committed data into the file, and all of it is there after 
   const tag = await makeAccount(store, "Anna", { funds: 1_000_000n });
   const sizeBefore = statSync(file).size;
   await settleSome(store, tag, SOME);
-  assert.ok(logPages() < PAGES_MAX, "no commit has moved them");
+  assert.ok(logPages() < PAGES_MAX, "no commit has moved the data into the file");
   while (statSync(file).size === sizeBefore) await setTimeout(5);
   const balance = (await store.getAccount(tag))?.balance;
   await store.close();
@@ -104,7 +104,7 @@ test("if the system cannot start a thread, commits still succeed, and a thread i
   }
   assert.equal(db.get("SELECT count(*) AS n FROM t")?.n, BigInt(row));
   insert(1_000);
-  assert.ok(logPages(other) < PAGES_MAX, "no commit has moved them");
+  assert.ok(logPages(other) < PAGES_MAX, "no commit has moved the data into the file");
   while (statSync(other).size === sizeBefore) await setTimeout(5);
 });
 

@@ -98,6 +98,6 @@ test("expired idempotency keys are deleted by later admissions and settlements",
   assert.equal(count(), 5);
   nowMs += keepMs - 1;
   await settle();
-  assert.equal(count(), 5, "none has ended yet");
+  assert.equal(count(), 5, "no mark has expired yet");
   await store.close();
 });

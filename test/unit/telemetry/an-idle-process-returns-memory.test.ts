@@ -57,7 +57,7 @@ test("memory is returned after a peak, once the process has been idle for a minu
   is.mb = 300;
   assert.equal(await look(59), 1);
   is.spentMs += 30;
-  assert.equal(await look(60), 1, "the process has worked meanwhile");
+  assert.equal(await look(60), 1, "the process has worked in the meantime");
   assert.equal(await look(), 2);
 });
 

@@ -17,7 +17,7 @@ test("many lines of one turn are written in pieces of whole lines that a pipe wr
   // The test runner writes there as well.
   t.mock.method(process.stdout, "write", (...args: unknown[]) => {
     if (!String(args[0]).includes(MARK)) return others(...args);
-    assert.equal(waiting, undefined, "one piece at a time, because the stream would join them");
+    assert.equal(waiting, undefined, "the pieces are written one at a time, because the stream would join them");
     pieces.push(String(args[0]));
     waiting = args[1] as () => void;
     return true;

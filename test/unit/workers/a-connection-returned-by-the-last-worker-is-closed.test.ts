@@ -28,7 +28,11 @@ function sentBack(t: TestContext, othersServe: { atClose: boolean; atReturn: boo
 
 test("a connection that the last worker sends back is closed, even if another worker serves by then", (t) => {
   assert.equal(sentBack(t, { atClose: false, atReturn: true }).accepted, true);
-  assert.equal(sentBack(t, { atClose: true, atReturn: false }).accepted, true, "the other worker has ended meanwhile");
+  assert.equal(
+    sentBack(t, { atClose: true, atReturn: false }).accepted,
+    true,
+    "the other worker has ended in the meantime",
+  );
 });
 
 test("a connection that one of several workers sends back is handed to another one", (t) => {

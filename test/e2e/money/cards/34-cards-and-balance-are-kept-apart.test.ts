@@ -26,7 +26,7 @@ async function refusalOf(account: TestAccount, protocol: (typeof PROTOCOL_LIST)[
   const seen = here.simulator.count;
   const reply = await ask(here, protocol, account.key);
   const { cause, remedy, message, type } = await errorOf(reply);
-  assert.equal(here.simulator.count, seen, "nothing went upstream");
+  assert.equal(here.simulator.count, seen, "nothing is sent to the upstream");
   await assertAtRest(here, account);
   return { status: reply.status, cause, remedy, message, type };
 }

@@ -168,14 +168,14 @@ class Month {
       settleAsk(one.ask, one.permit, { amount: voided ? 0n : owed, voided, model: "big-1" }),
     );
     if (answer.outcome !== "settled") return;
-    assert.ok(one.settled === undefined, "a request is settled once");
+    assert.ok(one.settled === undefined, "each request is settled once");
     assert.equal(answer.charged + answer.absorbed, one.permit.unmetered || voided ? 0n : owed);
     one.settled = voided ? 0n : owed;
   }
 
   #assertFaceValues(state: AccountState): void {
     assertIdentities(state);
-    assert.equal(state.account.balance, 1_000n, "a card's requests never touch the balance");
+    assert.equal(state.account.balance, 1_000n, "requests paid by a card never change the balance");
     assert.deepEqual(state.entitlements.map((e) => e.id).sort(), this.#codes.map(({ id }) => id).sort());
     for (const { id, facts } of this.#codes) {
       const e = state.entitlements.find((one) => one.id === id) as Entitlement;

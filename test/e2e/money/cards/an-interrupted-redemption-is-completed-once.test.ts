@@ -157,7 +157,7 @@ test("wherever a redemption stops, the sweep leaves the code either redeemed and
         `after ${commands} commands`,
       );
       ends.push(done ? "done" : (state ?? "gone"));
-      assert.ok(commands < 20, "a redemption takes a handful of commands");
+      assert.ok(commands < 20, "a redemption needs only a few commands");
     }
     assert.deepEqual([...new Set(ends)], ["unused", "redeemed", "done"]);
   } finally {

@@ -248,7 +248,7 @@ test("a member that appears twice beside an envelope is refused by name", async 
   }
   const counted = await postText("/v1/messages/count_tokens", ofMessages(sealed.replace("}", `,${other}`)));
   assert.equal(counted.status, 200, "the gateway counts the tokens itself");
-  assert.equal(here.simulator.count, before, "nothing went upstream");
+  assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
 });
 
 test("escapes alone change nothing: a member may appear twice where there is no envelope", async () => {

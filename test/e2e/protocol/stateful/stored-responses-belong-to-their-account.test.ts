@@ -172,7 +172,7 @@ test("another account's id, a changed letter and a made-up id get the same refus
     const reply = await ask(here, "responses", stranger.key, { ...KEPT, ...fields });
     assert.equal(reply.status, 400, JSON.stringify(fields));
   }
-  assert.equal(here.simulator.count, before, "nothing went upstream");
+  assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
   await assertAtRest(here, stranger);
   await assertAtRest(here, own);
 });

@@ -44,7 +44,7 @@ async function refusedWith(protocol: Protocol, nano: bigint, fields: Fields = {}
   const before = here.simulator.count;
   const reply = await ask(here, protocol, account.key, fields);
   assert.deepEqual([reply.status, (await errorOf(reply)).cause], [403, "insufficient_balance"]);
-  assert.equal(here.simulator.count, before, "nothing went upstream");
+  assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
   await assertAtRest(here, account);
   assert.equal((await here.store.getAccount(account.tag))?.balance, nano);
 }

@@ -52,7 +52,7 @@ for (const model of ["responses-1", "chat-1", "messages-1"]) {
       assert.match(String(error.remedy), /store: false/);
     }
     assert.deepEqual(answers[0], answers[1]);
-    assert.equal(here.simulator.count, before, "nothing went upstream");
+    assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
     await assertAtRest(here, stranger);
 
     const reply = await ask(here, "responses", own.key, { ...referring(id), model });

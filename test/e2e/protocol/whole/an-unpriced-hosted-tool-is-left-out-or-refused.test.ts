@@ -193,7 +193,7 @@ for (const [name, protocol, fields] of DEMANDED) {
     assert.deepEqual([reply.status, error.cause], [400, "unsupported_parameter"]);
     assert.match(error.message, /The hosted tool "web_search[^"]*" is not offered for this model\./);
     assert.match(error.remedy, /web_search = "disabled" in Codex/, "the remedy names the setting of the client");
-    assert.equal(here.simulator.count, before, "nothing went upstream");
+    assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
     await assertAtRest(here, account);
   });
 }

@@ -102,7 +102,7 @@ for (const [protocol, fields, param] of REFUSED) {
       const error = await errorOf(reply);
       assert.deepEqual([reply.status, error.cause], [400, "unsupported_parameter"], JSON.stringify(error));
       assert.equal(protocol === "messages" ? error.message.split(": ")[0] : error.param, param);
-      assert.equal(here.simulator.count, count, "nothing went upstream");
+      assert.equal(here.simulator.count, count, "nothing is sent to the upstream");
       await assertAtRest(here, account);
     });
   }

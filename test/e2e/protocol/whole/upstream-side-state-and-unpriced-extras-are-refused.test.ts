@@ -60,7 +60,7 @@ for (const [protocol, fields, param] of CASES) {
       const error = await errorOf(reply);
       assert.deepEqual([reply.status, error.cause], [400, "unsupported_parameter"]);
       assert.equal(protocol === "messages" ? error.message.split(": ")[0] : error.param, param);
-      assert.equal(here.simulator.count, before, "nothing went upstream");
+      assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
       await assertAtRest(here, account);
     });
   }

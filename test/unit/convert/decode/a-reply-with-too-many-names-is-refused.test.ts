@@ -206,7 +206,7 @@ for (const upstream of PROTOCOL_NAMES) {
       assert.deepEqual([many.fault?.reason, many.fault?.canBeAskedFor], ["an event has too many names", true]);
       assert.deepEqual(many.counted, few.counted);
       assert.ok(many.text.includes("said") && many.text.includes("error") && !many.text.includes("a name of"));
-      assert.deepEqual(many.converter.push(Buffer.from("data: {}\n\n")), [], "nothing is sent after it");
+      assert.deepEqual(many.converter.push(Buffer.from("data: {}\n\n")), [], "nothing is sent after the error");
     });
 
     test(`${upstream} to ${client}: after such an event in the middle the count is not final`, () => {

@@ -34,7 +34,7 @@ test("a call whose arguments are complete ends when the next one begins", () => 
   const told = [start("a"), delta("a", '{"x":1}'), start("b")].flatMap((event) => sequencer.push(event));
   assert.equal(outline(told), "tool-start a, tool-delta a, tool-end a, tool-start b");
   assert.deepEqual(told[2], end("a", '{"x":1}'));
-  assert.deepEqual(sequencer.push(end("a", '{"x":1}')), [], "the upstream's own end is ignored");
+  assert.deepEqual(sequencer.push(end("a", '{"x":1}')), [], "the end sent by the upstream is ignored");
 });
 
 test("a call whose arguments are not complete stays open", () => {
@@ -44,7 +44,7 @@ test("a call whose arguments are not complete stays open", () => {
   assert.equal(
     outline(sequencer.push(delta("a", '"}'))),
     "tool-delta a, tool-end a, tool-start b, tool-delta b",
-    "its last brace completes it",
+    "the last brace completes the call",
   );
 });
 

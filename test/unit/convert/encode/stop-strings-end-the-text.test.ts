@@ -49,7 +49,7 @@ test("only text that may become a stop string is held back", () => {
   assert.equal(push("a</bl"), "a");
   assert.equal(push("ue> b"), "</blue> b");
   assert.equal(push("<"), "");
-  assert.equal(textIn(watch.push({ type: "text-end", key: "1" })), "<", "the rest comes when the text ends");
+  assert.equal(textIn(watch.push({ type: "text-end", key: "1" })), "<", "the rest is sent when the text ends");
 });
 
 test("a stop string does not match across two texts", () => {

@@ -89,7 +89,7 @@ export async function settledPage(page: Page): Promise<void> {
 export async function assertFits(page: Page, about: string): Promise<void> {
   await settledPage(page);
   const beyond = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
-  assert.equal(beyond, 0, `${about} is wider than its window`);
+  assert.equal(beyond, 0, `${about} does not fit into its window`);
 }
 
 /** Asserts the same, and that axe finds nothing serious. */
