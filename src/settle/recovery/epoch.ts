@@ -238,7 +238,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
 /** Checks refused by a store that answers. An unavailable store is reported by its health check. */
 class RefusedChecks {
   readonly #report: (reason: string) => void;
-  /** Why none of the parts can be read; undefined while one can. */
+  /** Why no part could be read by the last check that was answered; undefined if one could. */
   problem: string | undefined;
 
   constructor(clock: Clock, log: Log) {
@@ -251,8 +251,8 @@ class RefusedChecks {
     const reasons = checks.flatMap((check) => (check.status === "rejected" ? [check.reason as unknown] : []));
     const refusals = reasons.filter((reason) => reason instanceof StoreError && reason.outcome === "refused");
     const [first] = refusals as StoreError[];
-    this.problem =
-      first && refusals.length === checks.length ? `the store's history cannot be read: ${first.message}` : undefined;
+    if (reasons.length < checks.length) this.problem = undefined;
+    else if (first) this.problem = `the store's history cannot be read: ${first.message}`;
     if (first) this.#report(first.message);
   }
 }

@@ -1,6 +1,7 @@
 /** docs/failure-model.md row B12: the key of the store's history holds something else, at the start or later. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { tagsOverSlots } from "../../../src/store/redis/connection/slots.ts";
 import { epochKey } from "../../../src/store/redis/keys.ts";
 import { startGatewayHere } from "../../rig/gateway.ts";
@@ -33,6 +34,27 @@ test("at the start: nothing is admitted, readiness and log give the reason, and 
   await redis.command("DEL", KEY);
   await here.logged((line) => line.msg === "the journal follows this store");
   assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [], notes: [] });
+});
+
+test("at the start: an outage in between does not make the gateway ready", { timeout: 60_000 }, async (t) => {
+  const redis = await startRedis();
+  t.after(() => redis.stop());
+  await redis.command("SET", KEY, "of another program");
+  const here = await startGatewayHere({ store: redis.url });
+  t.after(() => here.close());
+  const isUnready = async () => {
+    const { ready, reasons } = await readiness(here.adminUrl);
+    return !ready && reasons.join().includes("the store's history cannot be read");
+  };
+  await until("readiness does not give the reason", isUnready);
+  redis.freeze();
+  const away = here.logged((line) => line.event === "store_away");
+  while (!(await Promise.race([away.then(() => true), nextTurn(false)]))) assert.ok(await isUnready(), "it is ready");
+  assert.ok(await isUnready(), "it is ready during the outage");
+  const back = here.logged((line) => line.event === "store_back");
+  redis.thaw();
+  await back;
+  assert.ok(await isUnready(), "it is ready after the outage");
 });
 
 test("later: requests continue, and the log says that a loss would go unnoticed", {
