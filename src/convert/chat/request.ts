@@ -5,7 +5,6 @@ import { isObject } from "../../values/json-object.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HostedTool, HubRequest, OutputFormat, ToolRef, TranslatedRequest } from "../hub.ts";
 import { hasUserMarks, promptCacheMembers } from "../rules/cache-marks.ts";
-import { ignoreReasoning } from "../rules/envelope.ts";
 import { planFormat, schemaMembers } from "../rules/format.ts";
 import { CallIds, shortUserId } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
@@ -44,8 +43,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     tool.hosted.startsWith("web_search") &&
     !permitted.unpricedTools?.includes(tool.hosted);
   const offer = offerTools(hub, { capabilities, carriesHosted, allowedNatively: false }, names, losses);
-  const messages = writeTurns({ hub, route, context, names, ids: new CallIds() });
-  if (keepsNoReasoning(hub, messages)) ignoreReasoning({ hub, losses });
+  const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
   if (hub.client === "responses" && !carriesMarks(hub, route) && hasUserMarks(hub)) {
     losses.ignore("input.content.prompt_cache_breakpoint");
   }
@@ -75,16 +73,6 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
     stream_options: hub.stream && capabilities.streamUsage ? { include_usage: true } : undefined,
   };
   return encoded(body, losses, planReply(hub, route, names.map, stop.emulated));
-}
-
-/**
- * Whether reasoning of an earlier turn was left out because it comes from another server, or because this server does
- * not want it back.
- */
-function keepsNoReasoning({ turns }: HubRequest, messages: readonly JsonObject[]): boolean {
-  const had = turns.filter((turn) => turn.role === "assistant" && turn.parts.some(({ type }) => type === "reasoning"));
-  const kept = messages.filter((one) => one.reasoning_content !== undefined || one.reasoning_details !== undefined);
-  return had.length > kept.length;
 }
 
 /** All leading system text as one message, because some servers take only one (docs/translation-rules.md rule 9). */

@@ -13,8 +13,9 @@ import type {
   UserPart,
 } from "../../hub.ts";
 import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
-import { openReasoning, originOf } from "../../rules/envelope.ts";
+import { ignoreReasoning, openReasoning, originOf } from "../../rules/envelope.ts";
 import { type CallIds, safeCallId } from "../../rules/ids.ts";
+import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
 import { callsOf, settleResults } from "../../rules/pairing.ts";
 import { refuse } from "../../rules/read.ts";
@@ -30,6 +31,7 @@ interface ChatScribe {
   readonly context: ConvertContext;
   readonly names: NameBook;
   readonly ids: CallIds;
+  readonly losses: Losses;
 }
 
 type Media = ImagePart | FilePart;
@@ -138,11 +140,15 @@ function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject |
   const natives = turn.parts.filter((part) => part.type === "reasoning").map((part) => nativesOf(part, scribe));
   const sealed = natives.flatMap((list) => (list ?? []).flatMap((native) => returnedOf(native) ?? []));
   const calls = writtenCalls(callsOf(turn), sealed, scribe);
-  if (content === "" && calls.length === 0) return undefined;
+  const isEmpty = content === "" && calls.length === 0;
   const isWhole = natives.every((list) => list !== undefined);
   const details = isWhole ? mergedDetails(sealed.flatMap((one) => one.details)) : [];
   // The details contain the text too.
   const thought = isWhole && details.length === 0 ? restoredText(natives, scribe) : undefined;
+  const isKept = !isEmpty && (details.length > 0 || thought !== undefined);
+  // It comes from another server, or this server does not want it back.
+  if (natives.length > 0 && !isKept) ignoreReasoning(scribe);
+  if (isEmpty) return undefined;
   return {
     role: "assistant",
     ...spoken(content, thought, scribe.route),
