@@ -10,6 +10,7 @@ import type { Permit } from "../../../src/admit/permit.ts";
 import { NO_SEEN_KEYS } from "../../../src/admit/seen-keys.ts";
 import { type Store, StoreError } from "../../../src/store/contract.ts";
 import type { ExtendAnswer, ExtendAsk } from "../../../src/store/extension.ts";
+import type { Catalog } from "../../../src/values/catalog.ts";
 import { isRefusal } from "../../../src/values/errors.ts";
 import { newAccountTag, newKey, readKey } from "../../../src/values/key.ts";
 import type { Envelope } from "../../../src/values/members/envelope.ts";
@@ -19,12 +20,17 @@ import { settingsOf, testConfig } from "../../rig/gateway.ts";
 import { openTestStore } from "../console/test-store.ts";
 
 const DEFAULT_OUTPUT = 100;
-const { catalog } = settingsOf(
-  testConfig({ upstreamUrl: "http://127.0.0.1:1", dir: "/nowhere" }, () => ({
+
+/** The catalog with the model at these upstreams, of which `up-responses` keeps replies. */
+function catalogOf(routes: readonly { readonly upstream: string }[]): Catalog {
+  const change = () => ({
     upstreams: { "up-responses": { stateful: true } },
-    models: { "responses-1": { default_output_tokens: DEFAULT_OUTPUT } },
-  })),
-);
+    models: { "responses-1": { default_output_tokens: DEFAULT_OUTPUT, routes } },
+  });
+  return settingsOf(testConfig({ upstreamUrl: "http://127.0.0.1:1", dir: "/nowhere" }, change)).catalog;
+}
+
+const KEEPING = catalogOf([{ upstream: "up-responses" }]);
 const FACTS: Envelope = {
   ...{ protocol: "responses", model: "responses-1", stream: true, limit: undefined, keepsReply: true, choices: 1 },
   ...{ bodyBytes: 300, textBytes: 300, textTokens: 0, media: [], compacts: false, thinkingBudget: 0 },
@@ -34,18 +40,19 @@ const FACTS: Envelope = {
 
 type Raise = (ask: ExtendAsk, store: Store) => Promise<ExtendAnswer>;
 
-/** Admits the stream on a balance of 1 USD. `raise` is the answer of the store to the raise; by default its own. */
+/** Admits the stream. `raise` is the answer of the store to the raise; by default its own. */
 async function admitted(
   t: TestContext,
   raise?: Raise,
   facts: Partial<Envelope> = {},
+  { balance = 1_000_000_000n, catalog = KEEPING } = {},
 ): Promise<{ permit: Permit; held: bigint }> {
   const store = await openTestStore(t);
   const tag = newAccountTag(randomBytes);
   const key = newKey(tag, randomBytes);
   await store.createAccount({ tag, name: "keeps", plan: "free" });
   await store.createKey(tag, { id: key.id, hash: key.hash, group: "money" });
-  await store.credit(tag, { id: "pay", amount: 1_000_000_000n, kind: "topup", note: "" });
+  await store.credit(tag, { id: "pay", amount: balance, kind: "topup", note: "" });
   const presented = readKey(key.text);
   assert.ok(typeof presented === "object");
   const input: AdmitInput = {
@@ -72,6 +79,38 @@ test("the hold covers all that the model can write, and does not grow any more",
   const { permit, held } = await admitted(t);
   assert.equal(permit.outputLimit, permit.model.maxOutputTokens);
   assert.deepEqual([permit.hold, permit.growth, permit.clamped], [held, undefined, undefined]);
+});
+
+/** Nano-USD of all that the model can write. */
+const WHOLE_OUTPUT = 320_000_000n;
+
+test("no more is held than the whole output costs, however much is free", async (t) => {
+  let before = 0n;
+  const { permit } = await admitted(t, async (ask, store) => {
+    before = (await store.getAccount(ask.tag))?.held ?? 0n;
+    return store.extend(ask);
+  });
+  const first = 10_000n * BigInt(DEFAULT_OUTPUT);
+  assert.equal(permit.hold, before - first + WHOLE_OUTPUT);
+});
+
+test("on a small balance the hold is raised by half of what is free, which leaves the rest to other streams", async (t) => {
+  const balance = 200_000_000n;
+  let before = 0n;
+  const raise: Raise = async (ask, store) => {
+    before = (await store.getAccount(ask.tag))?.held ?? 0n;
+    return store.extend(ask);
+  };
+  const { permit, held } = await admitted(t, raise, {}, { balance });
+  assert.ok(before > 0n);
+  assert.deepEqual([permit.hold, held], [before + (balance - before) / 2n, permit.hold]);
+});
+
+test("one upstream of several that keeps replies is enough", async (t) => {
+  const catalog = catalogOf([{ upstream: "up-responses" }, { upstream: "up-chat" }]);
+  const { permit } = await admitted(t, undefined, {}, { catalog });
+  assert.equal(permit.outputLimit, permit.model.maxOutputTokens);
+  assert.equal(permit.growth, undefined);
 });
 
 for (const [title, raise] of [
