@@ -104,15 +104,21 @@ function withoutPort(hop: string): string {
   return match?.[1] ?? match?.[2] ?? hop;
 }
 
-/*
- * The bucket in which failures of a client's address are counted. One host usually owns a whole /64 of IPv6, so it
- * could use another address for every attempt. A rare notation (`::` before the fifth group) falls into a wider bucket.
- */
+/** Groups of 16 bits in an IPv6 address, and in its /64 network. */
+const GROUPS = 8;
+const NETWORK_GROUPS = 4;
 
+/**
+ * The bucket in which failures of a client's address are counted. One host usually owns a whole /64 of IPv6, so it
+ * could use another address for every attempt. The zeros that `::` stands for are written out, because some addresses
+ * of a network have it within the network's part and others after it. An IPv4-mapped address counts as IPv4.
+ */
 export function addressBucket(address: string): string {
   if (!address.includes(":")) return address;
-  const [left = ""] = address.split("::");
-  return `${left.split(":").slice(0, 4).join(":")}::/64`;
+  if (address.startsWith(MAPPED_PREFIX) && address.includes(".")) return address.slice(MAPPED_PREFIX.length);
+  const [left = [], right = []] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = Array<string>(Math.max(0, GROUPS - left.length - right.length)).fill("0");
+  return `${[...left, ...zeros, ...right].slice(0, NETWORK_GROUPS).join(":")}::/64`;
 }
 
 /**
