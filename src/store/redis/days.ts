@@ -83,8 +83,10 @@ function stepOf({ since, until }: { readonly since: string; readonly until: stri
 
 function nextOf({ days }: DaysPage, until: string, done: string, place: string): string | undefined {
   const [last = ""] = days.slice(-1);
-  const following = days[Number(done)] ?? utcDay((startOfDay(last) as number) + 86_400_000);
-  return following > until ? undefined : `${following}:${place}`;
+  // Nothing follows the end, which may be the last day that can be written: 9999-12-31.
+  const following =
+    days[Number(done)] ?? (last < until ? utcDay((startOfDay(last) as number) + 86_400_000) : undefined);
+  return following === undefined ? undefined : `${following}:${place}`;
 }
 
 /** The sums of one day, by field. A value that is not a number counts as 0; the audit then finds what is missing. */
