@@ -162,6 +162,8 @@ function refuse(
     log(defectLine(error, request.method, request.routeOptions?.url));
   }
   reply.code(refusal.status).headers(refusal.headers).type("application/json; charset=utf-8");
+  // Set here, too: hooks do not run for a path that cannot be read, and caches keep a 404 or 414 that does not forbid it.
+  reply.header("cache-control", "no-store");
   if (refusal.status === 401) reply.header("www-authenticate", 'Bearer realm="tollgate-admin"');
   if (hasLargeBodyToCome(request.raw)) reply.header("connection", "close");
   reply.send(JSON.stringify(refusalBody(refusal)));
