@@ -20,6 +20,7 @@ interface StreamReply {
   open(status: number, headers: Record<string, string>): void;
   write(bytes: Uint8Array): boolean;
   end(bytes?: Uint8Array): void;
+  destroy(): void;
   onDrain(task: () => void): void;
   onGone(task: () => void): void;
 }
@@ -94,6 +95,12 @@ const DRAIN_MS_MAX = 10_000;
  */
 const MARKER_MS_MAX = 2_000;
 
+/**
+ * How long in total a client may hold back a stream whose upstream keeps the answer. The server may write on meanwhile,
+ * and what the gateway has not read when the request's time is over would be free to retrieve.
+ */
+const HELD_BACK_MS_MAX = 60_000;
+
 /** Relays until the stream has ended for the client and has been settled. Rejects only for a defect of ours. */
 export function relayStream({ headers, first, ...parts }: StreamParts & StreamBeginning): Promise<StreamEnd> {
   return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start({ headers, first }));
@@ -119,6 +126,9 @@ class StreamRelay {
   #idleTimer: IdleTimer | undefined;
   #cancelDrain: (() => void) | undefined;
   #cancelMarker: (() => void) | undefined;
+  /** How much longer the client may hold back the upstream. */
+  #heldBackRestMs = HELD_BACK_MS_MAX;
+  #cancelHeldBack: (() => void) | undefined;
 
   constructor(parts: StreamParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
@@ -143,7 +153,7 @@ class StreamRelay {
     reply.onGone(() => this.#guard(() => this.#clientGone()));
     if (this.#ending) return;
     reply.open(200, headers);
-    reply.onDrain(() => this.#guard(() => this.#watch.pause(false)));
+    reply.onDrain(() => this.#guard(() => this.#drained()));
     this.#idleTimer = new IdleTimer(this.#parts.clock, this.#parts.heartbeatMs, () => this.#guard(() => this.#beat()));
     cut.addEventListener("abort", this.#onCut);
     // A stream that begins after the deadline gets no abort event any more.
@@ -318,7 +328,35 @@ class StreamRelay {
       this.#parts.onFirstToken();
     }
     this.#idleTimer?.touch(nowMs);
-    if (!flowing) this.#watch.pause(true);
+    if (flowing) return;
+    this.#watch.pause(true);
+    this.#boundHeldBack(nowMs);
+  }
+
+  /** A client that holds back an answer that it can retrieve is one that has disconnected, after a while. */
+  #boundHeldBack(sinceMs: number): void {
+    const { kept, clock, reply, bill } = this.#parts;
+    if (!kept || this.#cancelHeldBack) return;
+    const cancel = clock.after(this.#heldBackRestMs, () =>
+      this.#guard(() => {
+        // If a card without quota pays, nothing is left to charge, and the client may be as slow as it likes.
+        if (bill.disconnectPlan(this.#watch.counts(), true)) reply.destroy();
+      }),
+    );
+    this.#cancelHeldBack = () => {
+      cancel();
+      this.#heldBackRestMs = Math.max(0, this.#heldBackRestMs - (clock.monotonicMs() - sinceMs));
+    };
+  }
+
+  #stopHeldBack(): void {
+    this.#cancelHeldBack?.();
+    this.#cancelHeldBack = undefined;
+  }
+
+  #drained(): void {
+    this.#stopHeldBack();
+    this.#watch.pause(false);
   }
 
   #complete(terminal: ClientFrames, rest: readonly ClientFrames[]): void {
@@ -379,6 +417,7 @@ class StreamRelay {
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#cancelMarker?.();
+    this.#stopHeldBack();
     this.#watch.letFlow();
   }
 
@@ -416,6 +455,7 @@ class StreamRelay {
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#cancelMarker?.();
+    this.#stopHeldBack();
     this.#watch.stop();
     this.#disconnected?.stop();
     this.#parts.cut.removeEventListener("abort", this.#onCut);

@@ -35,6 +35,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
       open() {},
       write: () => false,
       end: defects.end ?? (() => {}),
+      destroy() {},
       onDrain(then: () => void) {
         calls.drain = then;
       },

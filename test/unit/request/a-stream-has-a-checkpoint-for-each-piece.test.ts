@@ -41,7 +41,7 @@ test("each piece is in the checkpoints and in the counts compared with the hold,
     clock: { monotonicMs: () => nowMs, wallMs: () => nowMs, after: () => () => {} },
     askedAtMs: 0,
     heartbeatMs: 60_000,
-    reply: { gone: false, open() {}, write: () => true, end() {}, onDrain() {}, onGone() {} },
+    reply: { gone: false, open() {}, write: () => true, end() {}, destroy() {}, onDrain() {}, onGone() {} },
     headers: {},
     converter,
     body: {

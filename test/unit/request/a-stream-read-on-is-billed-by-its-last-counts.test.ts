@@ -58,7 +58,7 @@ function left({ kept = false } = {}) {
     askedAtMs: 0,
     heartbeatMs: 60_000,
     reply: {
-      ...{ gone: false, open() {}, write: () => true, end() {}, onDrain() {} },
+      ...{ gone: false, open() {}, write: () => true, end() {}, destroy() {}, onDrain() {} },
       onGone: (task) => {
         leave = task;
       },

@@ -28,7 +28,7 @@ function begin(): { first: WeakRef<Uint8Array>; sink: BodySink; written: () => n
     askedAtMs: 0,
     heartbeatMs: 60_000,
     reply: {
-      ...{ gone: false, open() {}, end() {}, onDrain() {}, onGone() {} },
+      ...{ gone: false, open() {}, end() {}, destroy() {}, onDrain() {}, onGone() {} },
       write(piece: Uint8Array) {
         written += piece.length;
         return true;

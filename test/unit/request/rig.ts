@@ -20,6 +20,8 @@ interface RelayedOptions {
   readonly holdExtension?: HoldExtension;
   /** The text of a heartbeat; undefined: none is sent. */
   readonly heartbeat?: string;
+  /** Whether its upstream keeps the answer. */
+  readonly kept?: boolean;
 }
 
 /** A stream that has begun with one frame. */
@@ -45,6 +47,7 @@ export class Relayed {
   flowing = true;
   #sink: BodySink | undefined;
   #leave = () => {};
+  #drain = () => {};
 
   constructor({
     cut = new AbortController().signal,
@@ -52,6 +55,7 @@ export class Relayed {
     semantic = true,
     holdExtension,
     heartbeat,
+    kept = false,
   }: RelayedOptions = {}) {
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
     this.ended = relayStream({
@@ -61,7 +65,11 @@ export class Relayed {
       headers: {},
       first: [frame],
       reply: {
-        ...{ gone: false, open() {}, end() {}, onDrain() {} },
+        ...{ gone: false, open() {}, end() {} },
+        destroy: () => this.#leave(),
+        onDrain: (task) => {
+          this.#drain = task;
+        },
         write: (bytes) => {
           this.written.push(Buffer.from(bytes).toString());
           return this.flowing;
@@ -87,6 +95,7 @@ export class Relayed {
           this.#sink = sink;
         },
       },
+      kept,
       bill: {
         ...{ holdExtension, thinks: false, checkpoint() {}, disconnectPlan: () => leaving },
         settle: async (end) => void this.settled.push(end),
@@ -128,6 +137,11 @@ export class Relayed {
 
   upstreamEnds(): void {
     this.#sink?.end();
+  }
+
+  /** The client's socket accepts data again. */
+  clientReads(): void {
+    this.#drain();
   }
 
   clientLeaves(): void {

@@ -29,6 +29,7 @@ test("twenty seconds at another upstream do not count as this one's silence", as
     open() {},
     write: () => true,
     end() {},
+    destroy() {},
     onDrain() {},
     onGone: (task: () => void) => (leave = task),
   };

@@ -46,7 +46,7 @@ test("on a defect the stream rejects, the upstream is stopped, and the delivered
   const relayed = relayStream({
     clock: systemClock,
     heartbeatMs: 60_000,
-    reply: { gone: false, open() {}, write: () => true, end() {}, onDrain() {}, onGone() {} },
+    reply: { gone: false, open() {}, write: () => true, end() {}, destroy() {}, onDrain() {}, onGone() {} },
     headers: {},
     converter: new Breaking(),
     body: {

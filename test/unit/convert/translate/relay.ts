@@ -31,7 +31,7 @@ export class Relay {
     this.end = relayStream({
       clock,
       heartbeatMs: 60_000,
-      reply: { gone: false, open() {}, write, end: write, onDrain() {}, onGone() {} },
+      reply: { gone: false, open() {}, write, end: write, destroy() {}, onDrain() {}, onGone() {} },
       headers: {},
       converter,
       body: {

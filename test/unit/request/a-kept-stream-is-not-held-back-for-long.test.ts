@@ -1,0 +1,61 @@
+/**
+ * An upstream that keeps the answer may write on while a slow client holds back its stream, and the client can retrieve all of it
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md). So after a minute in total, the client counts as disconnected, and the
+ * upstream is read to its count.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
+import { Relayed } from "./rig.ts";
+
+const LEAVING: DisconnectPlan = {
+  ...{ forMs: Number.POSITIVE_INFINITY, bytesMax: 1_000, doubt: undefined },
+  covers: () => true,
+  begun: () => () => {},
+};
+
+/** The client stops reading for this long. */
+function heldBack(stream: Relayed, forMs: number): void {
+  stream.flowing = false;
+  stream.say();
+  assert.equal(stream.held, true);
+  stream.clock.advance(forMs);
+}
+
+test("the upstream is read to its count when the client has held it back for a minute", async () => {
+  const stream = new Relayed({ leaving: LEAVING, kept: true });
+  heldBack(stream, 60_000);
+  assert.equal(stream.held, false);
+  stream.final = true;
+  stream.upstreamEnds();
+  const { reason, delivered, counts } = await stream.ended;
+  assert.deepEqual([reason, delivered, counts.final], ["client_gone", true, true]);
+});
+
+test("a client that reads a little now and then holds it back for no more than a minute in total", () => {
+  const stream = new Relayed({ leaving: LEAVING, kept: true });
+  for (let times = 0; times < 2; times++) {
+    heldBack(stream, 25_000);
+    stream.clientReads();
+    stream.clock.advance(100_000);
+    assert.equal(stream.held, false);
+  }
+  heldBack(stream, 9_999);
+  assert.equal(stream.held, true);
+  stream.clock.advance(1);
+  assert.equal(stream.held, false);
+  stream.say();
+  assert.equal(stream.held, false, "the client waits for nothing more");
+});
+
+test("a stream that its upstream does not keep waits for its client", () => {
+  const stream = new Relayed({ leaving: LEAVING });
+  heldBack(stream, 300_000);
+  assert.equal(stream.held, true);
+});
+
+test("a stream that is not read on after a disconnect waits for its client", () => {
+  const stream = new Relayed({ leaving: undefined, kept: true });
+  heldBack(stream, 300_000);
+  assert.equal(stream.held, true);
+});
