@@ -381,7 +381,10 @@ class StreamRelay {
   #fail(fault: UpstreamFault): void {
     this.#parts.body.abort();
     this.#askedFor = fault.canBeAskedFor === true;
-    this.#stopped ||= this.#askedFor && !fault.ofModel;
+    const isTooLarge = this.#askedFor && !fault.ofModel;
+    this.#stopped ||= isTooLarge;
+    // The server may complete an answer that is too large for the gateway's limits, and the client can retrieve it.
+    this.#delivered ||= isTooLarge && this.#hasId;
     this.#end(fault.cause, false, this.#parts.failure(fault.cause));
   }
 
