@@ -11,6 +11,7 @@ import { render } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { StreamBill, settleRequest, tierSent } from "./settlement.ts";
+import { KEPT_HELD_BACK_MS_MAX } from "./stream-timers.ts";
 
 /** A whole reply is sent only after its charge is durable. */
 export async function relayWhole(
@@ -52,6 +53,7 @@ export function relayStreamed(
   record.answered(200);
   run.request.forgetBody();
   const headers = replyHeaders(run, permit, answered, parts);
+  const kept = isKept(run, route);
   const bill = new StreamBill(run, permit, { route, attempts }, parts);
   return relayStream({
     clock: parts.clock,
@@ -62,7 +64,9 @@ export function relayStreamed(
     converter,
     body,
     first,
-    kept: isKept(run, route),
+    kept,
+    // If a card without a quota pays, nothing is charged, and the client may be as slow as it likes.
+    heldBackMsMax: kept && !permit.unmetered ? KEPT_HELD_BACK_MS_MAX : undefined,
     bill,
     failure: (cause) => converter.fail(render(refusal(cause), protocol, reply.requestId, 403).answer, reply.requestId),
     onFirstToken: () => record.firstToken(),

@@ -115,7 +115,8 @@ export function disconnectPlanOf(
   const isReadLater = isKept(run, route) && !admitted.unmetered;
   const drawCheck = () => !admitted.unmetered && parts.observed.drawCheck(counts);
   const hides = pace.thinks !== "no" || hidesTools || hidesInput || isReadLater || drawCheck();
-  if (!drains && (!delivered || graceMs === 0 || !hides)) return undefined;
+  // What a client can read later is charged even if the operator has disabled reading after a disconnect.
+  if (!drains && (!delivered || (graceMs === 0 && !isReadLater) || !hides)) return undefined;
   return {
     // A file can be made to look small, and a kept answer can be read later. So these are charged by the count, however
     // long the answer takes.

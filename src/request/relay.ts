@@ -10,8 +10,8 @@ import type { Cause } from "../values/errors.ts";
 import type { Clock } from "../values/time.ts";
 import { type DisconnectPlan, ReadAfterDisconnect } from "./disconnect.ts";
 import type { HoldExtension } from "./hold-extension.ts";
-import { IdleTimer } from "./idle-timer.ts";
 import type { SeenCounts } from "./silence.ts";
+import { HeldBack, IdleTimer } from "./stream-timers.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
 /** The part of accept's reply that a stream needs. */
@@ -68,6 +68,8 @@ interface StreamParts {
   readonly body: UpstreamBody;
   /** Whether the upstream keeps the answer under the id in its first event. */
   readonly kept?: boolean;
+  /** After how long in total a client that holds back the stream counts as disconnected; undefined: never. */
+  readonly heldBackMsMax?: number | undefined;
   readonly bill: RelayedBill;
   /** The bytes that end the client's stream as failed. */
   readonly failure: (cause: Cause) => Uint8Array;
@@ -95,12 +97,6 @@ const DRAIN_MS_MAX = 10_000;
  */
 const MARKER_MS_MAX = 2_000;
 
-/**
- * How long in total a client may hold back a stream whose upstream keeps the answer. The server may write on meanwhile,
- * and what the gateway has not read when the request's time is over would be free to retrieve.
- */
-const HELD_BACK_MS_MAX = 60_000;
-
 /** Relays until the stream has ended for the client and has been settled. Rejects only for a defect of ours. */
 export function relayStream({ headers, first, ...parts }: StreamParts & StreamBeginning): Promise<StreamEnd> {
   return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start({ headers, first }));
@@ -126,13 +122,12 @@ class StreamRelay {
   #idleTimer: IdleTimer | undefined;
   #cancelDrain: (() => void) | undefined;
   #cancelMarker: (() => void) | undefined;
-  /** How much longer the client may hold back the upstream. */
-  #heldBackRestMs = HELD_BACK_MS_MAX;
-  #cancelHeldBack: (() => void) | undefined;
+  /** Undefined if the client may hold back the upstream for any time. */
+  readonly #heldBack: HeldBack | undefined;
 
   constructor(parts: StreamParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
-    const { clock, askedAtMs, converter, body, bill } = parts;
+    const { clock, askedAtMs, converter, body, bill, reply, heldBackMsMax } = parts;
     this.#watch = new StreamWatch({
       clock,
       askedAtMs,
@@ -144,6 +139,8 @@ class StreamRelay {
       onEdge: (holdExtension) => this.#truncate(holdExtension),
       onLook: (counts) => this.#delivered && bill.checkpoint(counts),
     });
+    const disconnect = () => this.#guard(() => reply.destroy());
+    this.#heldBack = heldBackMsMax === undefined ? undefined : new HeldBack(clock, heldBackMsMax, disconnect);
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -330,32 +327,11 @@ class StreamRelay {
     this.#idleTimer?.touch(nowMs);
     if (flowing) return;
     this.#watch.pause(true);
-    this.#boundHeldBack(nowMs);
-  }
-
-  /** A client that holds back an answer that it can retrieve is one that has disconnected, after a while. */
-  #boundHeldBack(sinceMs: number): void {
-    const { kept, clock, reply, bill } = this.#parts;
-    if (!kept || this.#cancelHeldBack) return;
-    const cancel = clock.after(this.#heldBackRestMs, () =>
-      this.#guard(() => {
-        // If a card without quota pays, nothing is left to charge, and the client may be as slow as it likes.
-        if (bill.disconnectPlan(this.#watch.counts(), true)) reply.destroy();
-      }),
-    );
-    this.#cancelHeldBack = () => {
-      cancel();
-      this.#heldBackRestMs = Math.max(0, this.#heldBackRestMs - (clock.monotonicMs() - sinceMs));
-    };
-  }
-
-  #stopHeldBack(): void {
-    this.#cancelHeldBack?.();
-    this.#cancelHeldBack = undefined;
+    this.#heldBack?.begin(nowMs);
   }
 
   #drained(): void {
-    this.#stopHeldBack();
+    this.#heldBack?.end();
     this.#watch.pause(false);
   }
 
@@ -420,7 +396,7 @@ class StreamRelay {
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#cancelMarker?.();
-    this.#stopHeldBack();
+    this.#heldBack?.end();
     this.#watch.letFlow();
   }
 
@@ -458,7 +434,7 @@ class StreamRelay {
     this.#idleTimer?.stop();
     this.#cancelDrain?.();
     this.#cancelMarker?.();
-    this.#stopHeldBack();
+    this.#heldBack?.end();
     this.#watch.stop();
     this.#disconnected?.stop();
     this.#parts.cut.removeEventListener("abort", this.#onCut);

@@ -24,13 +24,14 @@ function leave(
     isChecked = false,
     readsAgain = false,
     stateful = false,
+    graceMs = GRACE_MS,
   } = {},
 ) {
   const admitted = {
     ...{ outputMost: 100, unmetered },
     terms: { choices: 1, tools, inputTokens, inputEstimate: 100, hasFiles },
   } as unknown as Permit;
-  const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: GRACE_MS }]]);
+  const upstreams = new Map([["east", { onClientGone: "stop", clientGoneGraceMs: graceMs }]]);
   const pace = { thinks: "no", hiddenPerS: 100, visibleFactor: 1 };
   const observed = { paceOf: () => pace, drawCheck: () => isChecked };
   const parts = { settings: () => ({ upstreams }), observed } as unknown as PipelineParts;
@@ -65,6 +66,11 @@ test("an answer that its server keeps and its client can retrieve later is read 
   assert.equal(leave([], { readsAgain: true }), undefined);
   assert.equal(leave([], { stateful: true }), undefined);
   assert.equal(leave([], { readsAgain: true, stateful: true, unmetered: true }), undefined);
+});
+
+test("without a grace period only an answer that the client can retrieve later is read on", () => {
+  assert.equal(leave(["web_search"], { graceMs: 0, hasFiles: true }), undefined);
+  assert.equal(leave([], { graceMs: 0, readsAgain: true, stateful: true })?.forMs, Number.POSITIVE_INFINITY);
 });
 
 test("a stream drawn for a check is read on for as long as the possible difference is worth it, if it is charged", () => {

@@ -22,6 +22,7 @@ interface RelayedOptions {
   readonly heartbeat?: string;
   /** Whether its upstream keeps the answer. */
   readonly kept?: boolean;
+  readonly heldBackMsMax?: number;
 }
 
 /** A stream that has begun with one frame. */
@@ -56,6 +57,7 @@ export class Relayed {
     holdExtension,
     heartbeat,
     kept = false,
+    heldBackMsMax,
   }: RelayedOptions = {}) {
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
     this.ended = relayStream({
@@ -96,6 +98,7 @@ export class Relayed {
         },
       },
       kept,
+      heldBackMsMax,
       bill: {
         ...{ holdExtension, thinks: false, checkpoint() {}, disconnectPlan: () => leaving },
         settle: async (end) => void this.settled.push(end),
