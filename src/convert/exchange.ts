@@ -163,6 +163,11 @@ export interface StreamConverter {
   /** True once any frame has been returned. */
   readonly opened: boolean;
   /**
+   * The upstream's own id of the response that it keeps (`RouteFacts.stateful`). Undefined until a frame with it has been
+   * returned, and for everything that is not kept.
+   */
+  readonly keptId: string | undefined;
+  /**
    * True while the client's answer is complete and the upstream is read only for its usage, because a stop string was
    * found that the upstream did not get (rule 25). Continue to call `push`; call `end` after 10 s at most. Either
    * returns the terminal frame, even if the upstream fails.

@@ -75,6 +75,10 @@ export class StreamOrWhole implements StreamConverter {
     return this.#stream.opened;
   }
 
+  get keptId(): string | undefined {
+    return this.#stream.keptId;
+  }
+
   get draining(): boolean {
     return this.#stream.draining;
   }

@@ -142,6 +142,11 @@ export interface UpstreamBody {
    * The answer is complete: what the upstream still sends is discarded, and its connection is kept if that is little.
    */
   discardRest(): void;
+  /**
+   * Whenever the upstream has been silent for its `idle` time, `isWorking` is asked before the body fails. If it is, the
+   * silence may last as long again. It must not reject.
+   */
+  onSilence(isWorking: () => Promise<boolean>): void;
   /** Decoded body bytes so far, the inspected ones included. */
   readonly bytesReceived: number;
 }

@@ -5,17 +5,15 @@
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { AcceptedRequest } from "../accept/listener.ts";
-import { parseReply } from "../convert/reply/parse.ts";
 import { withWrappedContainers } from "../convert/responses/stored/containers.ts";
 import { withWrappedIds } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
-import type { Inspector } from "../dispatch/ask.ts";
 import { contextOf } from "../request/context.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
+import { type FoundReply, requestForStored, storedInspector } from "../request/stored/found-reply.ts";
 import type { KeyView } from "../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
-import { type JsonObject, parseObject } from "../values/json-object.ts";
 import type { StoredName } from "../values/members/stored.ts";
 import { spliceNested } from "../wire/json.ts";
 import { modelFor } from "./models.ts";
@@ -60,8 +58,8 @@ export async function askStored(
     headers: [],
     deadlineMs: parts.clock.monotonicMs() + ANSWER_MS_MAX,
     signal,
-    encodeFor: () => ({ body: NO_BODY, token: { reply: undefined } }),
-    inspector,
+    encodeFor: requestForStored,
+    inspector: storedInspector,
   });
   record.dispatched(result.attempts);
   if (result.answered) {
@@ -75,8 +73,6 @@ export async function askStored(
   const status = result.attempts.at(-1)?.status;
   return status === 404 || status === 405 ? "unknown" : result.refusal;
 }
-
-const NO_BODY = new Uint8Array();
 
 /** The query parameters that are passed on for a stored response. */
 const PASSED = ["include", "include[]", "limit", "order"] as const;
@@ -102,24 +98,3 @@ function queryFor(
   wanted.append("after", item.id);
   return wanted.toString();
 }
-
-interface FoundReply {
-  reply: { readonly body: Uint8Array; readonly json: JsonObject } | undefined;
-}
-
-const STREAMED = new Error("what is stored is never streamed");
-
-const inspector: Inspector<FoundReply> = {
-  chunk() {
-    throw STREAMED;
-  },
-  end() {
-    throw STREAMED;
-  },
-  whole(token, body) {
-    const { json, fault } = parseReply(body, "responses", parseObject);
-    if (fault) return fault;
-    token.reply = { body, json };
-    return "accept";
-  },
-};

@@ -11,6 +11,7 @@ import { render } from "./refuse.ts";
 import { relayStream } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import { StreamBill, settleRequest, tierSent } from "./settlement.ts";
+import { askKeptAt } from "./stored/kept-answer.ts";
 import { KEPT_HELD_BACK_MS_MAX } from "./stream-timers.ts";
 
 /** A whole reply is sent only after its charge is durable. */
@@ -64,7 +65,7 @@ export function relayStreamed(
     converter,
     body,
     first,
-    kept,
+    askKept: kept ? askKeptAt(route, parts) : undefined,
     // If a card without a quota pays, nothing is charged, and the client may be as slow as it likes.
     heldBackMsMax: kept && !permit.unmetered ? KEPT_HELD_BACK_MS_MAX : undefined,
     bill,

@@ -24,10 +24,10 @@ export function paceOf(run: Run, route: Route, { observed }: Pick<PipelineParts,
 /** Learns how the model writes from a reply whose output its upstream has counted; a partial count shows nothing. */
 export function learn(
   route: Route,
-  { usage, final, produced, silentMs }: MeasuredReply,
+  { usage, final, produced, silentMs, countedLater }: MeasuredReply,
   { observed }: Pick<PipelineParts, "observed">,
 ): void {
-  if (usage && final && isOutputCounted(usage)) observed.note(route, { usage, produced, silentMs });
+  if (usage && final && !countedLater && isOutputCounted(usage)) observed.note(route, { usage, produced, silentMs });
 }
 
 /** An output of 0 comes from a server that does not count it, or from a reply that shows nothing about its model. */

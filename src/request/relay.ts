@@ -4,6 +4,7 @@
  * the end of its answer.
  */
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
+import { TRUNCATED } from "../convert/watch.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import { BRAKE, CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import type { Cause } from "../values/errors.ts";
@@ -11,6 +12,7 @@ import type { Clock } from "../values/time.ts";
 import { type DisconnectPlan, ReadAfterDisconnect } from "./disconnect.ts";
 import type { HoldExtension } from "./hold-extension.ts";
 import type { SeenCounts } from "./silence.ts";
+import { type AskKept, KeptAnswer, type KeptState } from "./stored/kept-answer.ts";
 import { HeldBack, IdleTimer } from "./stream-timers.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
@@ -66,8 +68,8 @@ interface StreamParts {
   readonly reply: StreamReply;
   readonly converter: StreamConverter;
   readonly body: UpstreamBody;
-  /** Whether the upstream keeps the answer under the id in its first event. */
-  readonly kept?: boolean;
+  /** Asks the upstream that keeps the answer under the id in its first event; undefined: it keeps nothing. */
+  readonly askKept?: AskKept | undefined;
   /** After how long in total a client that holds back the stream counts as disconnected; undefined: never. */
   readonly heldBackMsMax?: number | undefined;
   readonly bill: RelayedBill;
@@ -97,6 +99,8 @@ const DRAIN_MS_MAX = 10_000;
  */
 const MARKER_MS_MAX = 2_000;
 
+const NO_END: UpstreamFault = { cause: "upstream_invalid", code: "server_error", reason: "no end" };
+
 /** Relays until the stream has ended for the client and has been settled. Rejects only for a defect of ours. */
 export function relayStream({ headers, first, ...parts }: StreamParts & StreamBeginning): Promise<StreamEnd> {
   return new Promise((resolve, reject) => new StreamRelay(parts, resolve, reject).start({ headers, first }));
@@ -118,6 +122,10 @@ class StreamRelay {
   #askedFor = false;
   /** Set once the client has disconnected and the upstream is still read. */
   #disconnected: ReadAfterDisconnect | undefined;
+  /** The answer that the upstream keeps; undefined: it keeps none. */
+  readonly #kept: KeptAnswer | undefined;
+  /** Whether the stream is over and the upstream is asked for its count. */
+  #isAsking = false;
   readonly #watch: StreamWatch;
   #idleTimer: IdleTimer | undefined;
   #cancelDrain: (() => void) | undefined;
@@ -127,7 +135,7 @@ class StreamRelay {
 
   constructor(parts: StreamParts, resolve: (end: StreamEnd) => void, reject: (error: unknown) => void) {
     this.#parts = parts;
-    const { clock, askedAtMs, converter, body, bill, reply, heldBackMsMax } = parts;
+    const { clock, askedAtMs, converter, body, bill, reply, heldBackMsMax, askKept } = parts;
     this.#watch = new StreamWatch({
       clock,
       askedAtMs,
@@ -140,6 +148,7 @@ class StreamRelay {
       onLook: (counts) => this.#delivered && bill.checkpoint(counts),
     });
     const disconnect = () => this.#guard(() => reply.destroy());
+    this.#kept = askKept && new KeptAnswer(askKept, () => (this.#handed ? converter.keptId : undefined));
     this.#heldBack = heldBackMsMax === undefined ? undefined : new HeldBack(clock, heldBackMsMax, disconnect);
     this.#resolve = resolve;
     this.#reject = reject;
@@ -168,6 +177,8 @@ class StreamRelay {
     this.#boundMarker(counts.final);
     this.#watch.start();
     if (this.#ending) return;
+    const kept = this.#kept;
+    if (kept) body.onSilence(() => kept.isStillWritten());
     body.consume({
       data: (chunk) => this.#take(chunk),
       end: () => this.#guard(() => this.#upstreamEnded()),
@@ -237,6 +248,7 @@ class StreamRelay {
   #push(chunk: Uint8Array): void {
     const { converter, clock } = this.#parts;
     const frames = converter.push(chunk);
+    this.#kept?.heard();
     const nowMs = clock.monotonicMs();
     const counts = this.#watch.saw(nowMs);
     if (this.#disconnected) {
@@ -290,12 +302,36 @@ class StreamRelay {
   #upstreamEnded(fault?: UpstreamFault): void {
     const { converter } = this.#parts;
     const frames = converter.end();
-    if (this.#disconnected) {
-      this.#endGone();
-      return;
-    }
-    if (this.#send(frames, this.#watch.counts())) return;
-    this.#fail(fault ?? converter.fault ?? { cause: "upstream_invalid", code: "server_error", reason: "no end" });
+    const { final } = converter.counts();
+    if (!this.#disconnected && this.#send(frames, this.#watch.counts())) return;
+    const ended = fault ?? converter.fault ?? NO_END;
+    // A server that has reported a fault has no answer to keep.
+    const isReported = converter.fault !== undefined && converter.fault !== TRUNCATED;
+    if (this.#kept && this.#handed && !isReported && !final) this.#endAsKept(this.#kept, ended);
+    else this.#endUncounted(ended);
+  }
+
+  #endUncounted(fault: UpstreamFault, counts?: SeenCounts): void {
+    if (this.#disconnected || this.#parts.reply.gone) this.#endGone(counts);
+    else this.#fail(fault, counts);
+  }
+
+  /** Ends a stream without a count by what its server says about the answer, which the client can retrieve. */
+  #endAsKept(kept: KeptAnswer, fault: UpstreamFault): void {
+    this.#isAsking = true;
+    this.#watch.letFlow();
+    this.#heldBack?.end();
+    void kept.state().then((state) => this.#guard(() => this.#keptIs(state, fault)));
+  }
+
+  #keptIs(kept: KeptState, fault: UpstreamFault): void {
+    // A client can ask for an answer that takes longer than its request may. What such a model has thought is owed, too.
+    const isTooSlow = kept.state === "running" && fault.cause === "upstream_timeout";
+    const isUncounted = kept.state === "ended" && !kept.counts.final;
+    this.#delivered ||= kept.state === "ended" || isTooSlow;
+    this.#stopped ||= isUncounted || isTooSlow;
+    const counts = this.#watch.counts();
+    this.#endUncounted(fault, kept.state === "ended" ? { ...counts, ...kept.counts, countedLater: true } : counts);
   }
 
   /**
@@ -354,14 +390,14 @@ class StreamRelay {
     this.#delivered ||= !this.#parts.reply.gone && isAnswer(this.#parts.converter.counts());
   }
 
-  #fail(fault: UpstreamFault): void {
+  #fail(fault: UpstreamFault, counts?: SeenCounts): void {
     this.#parts.body.abort();
     this.#askedFor = fault.canBeAskedFor === true;
     const isTooLarge = this.#askedFor && !fault.ofModel;
     this.#stopped ||= isTooLarge;
     // The server may complete an answer that is too large for the gateway's limits, and the client can retrieve it.
     this.#delivered ||= isTooLarge && this.#hasId;
-    this.#end(fault.cause, false, this.#parts.failure(fault.cause));
+    this.#end(fault.cause, false, this.#parts.failure(fault.cause), counts);
   }
 
   /**
@@ -375,6 +411,7 @@ class StreamRelay {
     });
 
   #clientGone(): void {
+    if (this.#isAsking) return;
     // Clients that close right after the last chunk have received all of it.
     if (this.#parts.converter.counts().final) {
       this.#parts.body.abort();
@@ -402,16 +439,16 @@ class StreamRelay {
 
   /** Whether the client can read the answer later. */
   get #hasId(): boolean {
-    return this.#parts.kept === true && this.#handed;
+    return this.#kept !== undefined && this.#handed;
   }
 
   /** Ends with the upstream's count if it has arrived in the meantime, else with what is known. */
-  #endGone(): void {
+  #endGone(counts?: SeenCounts): void {
     const { body, converter } = this.#parts;
     body.abort();
     // An answer that its server broke off cannot be read later.
     if (converter.fault === undefined) this.#delivered ||= this.#hasId;
-    this.#end(CLIENT_GONE, false, undefined);
+    this.#end(CLIENT_GONE, false, undefined, counts);
   }
 
   #end(reason: string, complete: boolean, last: Uint8Array | undefined, counts = this.#watch.counts()): void {

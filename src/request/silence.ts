@@ -8,6 +8,8 @@ import type { AttemptCounts } from "../convert/exchange.ts";
 export interface SeenCounts extends AttemptCounts {
   /** Time in which nothing was shown since the last count, without the first second of each silence. */
   readonly silentMs: number;
+  /** Whether the upstream gave the count after the stream had ended. */
+  readonly countedLater?: boolean | undefined;
 }
 
 /**

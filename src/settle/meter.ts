@@ -44,6 +44,8 @@ export interface MeasuredReply {
   readonly silentMs: number;
   /** The model that answered according to the upstream, if it differs from the one asked for. */
   readonly answeredBy?: string | undefined;
+  /** Whether the upstream gave the count later, so that it says nothing about what passed through the gateway. */
+  readonly countedLater?: boolean | undefined;
 }
 
 /** How a reply ended, as far as the token count depends on it. */

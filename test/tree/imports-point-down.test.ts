@@ -45,7 +45,16 @@ const LOOSE = ["books", "demo", "gateway", "main", "pipeline", "worker"].map((na
 
 /** What others may import of a folder that consists of stages. The rest is private. */
 const PUBLIC: Readonly<Record<string, readonly string[]>> = {
-  request: ["context.ts", "conversion.ts", "record.ts", "references.ts", "refuse.ts", "run.ts", "serve.ts"],
+  request: [
+    "context.ts",
+    "conversion.ts",
+    "record.ts",
+    "references.ts",
+    "refuse.ts",
+    "run.ts",
+    "serve.ts",
+    "stored/found-reply.ts",
+  ],
   overload: ["overload.ts"],
   console: [
     "audit/audit.ts",

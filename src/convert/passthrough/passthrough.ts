@@ -137,7 +137,7 @@ class Passthrough implements Exchange {
     const watcher = WATCHERS[this.#request.protocol](this.#request, facts);
     const rewriting = this.#isStateful ? wrappingStored : wrappingContainers;
     const shown = this.#wrapped ? new RewritingWatcher(watcher, rewriting(this.#wrapped)) : watcher;
-    return new PassthroughStream(shown, this.#answered);
+    return new PassthroughStream(shown, this.#answered, this.#isStateful ? this.#wrapped : undefined);
   }
 }
 
@@ -220,6 +220,8 @@ class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();
   readonly #watcher: Watcher;
   readonly #answered: AnsweredModel;
+  /** The ids of what the upstream keeps; undefined if it keeps nothing. */
+  readonly #kept: WrappedIds | undefined;
   /** Made from the last frame, if frames like it can be recognized by it. */
   #template: DeltaTemplate | undefined;
   /** Templates in a row that no frame has matched. */
@@ -228,9 +230,10 @@ class PassthroughStream implements StreamConverter {
   #ended = false;
   #opened = false;
 
-  constructor(watcher: Watcher, answered: AnsweredModel) {
+  constructor(watcher: Watcher, answered: AnsweredModel, kept: WrappedIds | undefined) {
     this.#watcher = watcher;
     this.#answered = answered;
+    this.#kept = kept;
   }
 
   get fault(): UpstreamFault | undefined {
@@ -244,6 +247,10 @@ class PassthroughStream implements StreamConverter {
 
   get opened(): boolean {
     return this.#opened;
+  }
+
+  get keptId(): string | undefined {
+    return this.#kept?.responseId;
   }
 
   readonly draining = false;

@@ -48,6 +48,8 @@ export class TranslatedStream implements StreamConverter {
   readonly #stopWatch: StopWatch;
   readonly #encoder: StreamEncoder;
   readonly #inputEstimate: number;
+  /** Only servers that are asked in their own protocol keep responses. */
+  readonly keptId = undefined;
   /** The usage that is sent to the client if the reply is ended here before the upstream's end. */
   #truncatedAt: Usage | undefined;
   #frames: ClientFrames[] = [];

@@ -12,6 +12,8 @@ interface Limited {
   readonly over: boolean;
   /** Whether the gateway has paused reading. */
   readonly held: boolean;
+  /** Whether a silent upstream still works, if somebody can tell. */
+  readonly isWorking: (() => Promise<boolean>) | undefined;
   /** Processes what has arrived before a limit ends the call. */
   catchUp(): void;
   timedOut(failed: Failure): void;
@@ -32,6 +34,8 @@ export class CallLimits {
   #lastByteMs = 0;
   /** When silence is checked. */
   #idleAtMs = Number.POSITIVE_INFINITY;
+  /** Whether it is being found out if the silent upstream still works. */
+  #isAsking = false;
   /**
    * Never later than the earliest limit: a limit that moves later leaves the timer alone, one that moves earlier resets
    * it.
@@ -85,6 +89,7 @@ export class CallLimits {
 
   /** The last byte has arrived; it may still have to be decompressed. */
   bodyEnded(): void {
+    this.#isAsking = false;
     this.#idleAtMs = Number.POSITIVE_INFINITY;
   }
 
@@ -133,6 +138,27 @@ export class CallLimits {
     const restMs = this.#lastByteMs + idleMs - nowMs;
     if (this.#call.held) this.watchSilence(nowMs);
     else if (restMs > 0) this.watchSilence(nowMs, restMs);
-    else this.#call.timedOut(failure("idle_timeout", `${idleMs} ms of silence inside the body`));
+    else if (this.#call.isWorking) this.#askWhetherItWorks(this.#call.isWorking, nowMs);
+    else this.#failAsSilent();
+  }
+
+  #failAsSilent(): void {
+    this.#call.timedOut(failure("idle_timeout", `${this.#timeouts.idleMs} ms of silence inside the body`));
+  }
+
+  /** Meanwhile only the request's own end limits the call. */
+  #askWhetherItWorks(isWorking: () => Promise<boolean>, sinceMs: number): void {
+    this.#isAsking = true;
+    this.#idleAtMs = Number.POSITIVE_INFINITY;
+    this.#lookWhenDue(sinceMs);
+    void isWorking().then((works) => {
+      this.#call.catchUp();
+      if (this.#call.over || !this.#isAsking) return;
+      this.#isAsking = false;
+      const nowMs = this.#clock.monotonicMs();
+      if (works) this.heard(nowMs);
+      if (this.#lastByteMs >= sinceMs) this.watchSilence(nowMs);
+      else this.#failAsSilent();
+    });
   }
 }

@@ -63,6 +63,8 @@ export class Call implements UpstreamHandler {
   bytesReceived = 0;
   /** Whether the request was put on a connection. */
   sent = false;
+  /** Asked before a silent body fails; undefined: it fails at once. */
+  isWorking: (() => Promise<boolean>) | undefined = undefined;
 
   readonly #upstream: Upstream;
   readonly #slot: Slot;

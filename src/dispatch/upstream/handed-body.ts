@@ -61,6 +61,10 @@ export class HandedBody implements UpstreamBody, CallListener {
     this.#call.discardRest();
   }
 
+  onSilence(isWorking: () => Promise<boolean>): void {
+    this.#call.isWorking = isWorking;
+  }
+
   #forget(): void {
     this.#over = true;
     this.#waiting.length = 0;

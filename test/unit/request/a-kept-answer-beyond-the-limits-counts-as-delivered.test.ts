@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Relayed } from "./rig.ts";
 
+const UNKNOWN = async () => ({ state: "unknown" }) as const;
 const FAULT = { cause: "upstream_invalid", code: undefined, reason: "it failed" } as const;
 
 for (const [title, kept, more, delivered] of [
@@ -15,7 +16,7 @@ for (const [title, kept, more, delivered] of [
   ["an answer that its model failed at cannot be retrieved", true, { canBeAskedFor: true, ofModel: true }, false],
 ] as const) {
   test(title, async () => {
-    const stream = new Relayed({ semantic: false, kept });
+    const stream = new Relayed({ semantic: false, ...(kept ? { kept: UNKNOWN } : {}) });
     stream.fault = { ...FAULT, ...more };
     stream.say();
     assert.equal((await stream.ended).delivered, delivered);

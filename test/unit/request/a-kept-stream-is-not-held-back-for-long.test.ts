@@ -24,7 +24,11 @@ function heldBack(stream: Relayed, forMs: number): void {
 }
 
 test("the upstream is read to its count when the client has held it back for a minute", async () => {
-  const stream = new Relayed({ leaving: LEAVING, kept: true, heldBackMsMax: KEPT_HELD_BACK_MS_MAX });
+  const stream = new Relayed({
+    leaving: LEAVING,
+    kept: async () => ({ state: "unknown" }),
+    heldBackMsMax: KEPT_HELD_BACK_MS_MAX,
+  });
   heldBack(stream, 60_000);
   assert.equal(stream.held, false);
   stream.final = true;
@@ -34,7 +38,11 @@ test("the upstream is read to its count when the client has held it back for a m
 });
 
 test("a client that reads a little now and then holds it back for no more than a minute in total", () => {
-  const stream = new Relayed({ leaving: LEAVING, kept: true, heldBackMsMax: KEPT_HELD_BACK_MS_MAX });
+  const stream = new Relayed({
+    leaving: LEAVING,
+    kept: async () => ({ state: "unknown" }),
+    heldBackMsMax: KEPT_HELD_BACK_MS_MAX,
+  });
   for (let times = 0; times < 2; times++) {
     heldBack(stream, 25_000);
     stream.clientReads();

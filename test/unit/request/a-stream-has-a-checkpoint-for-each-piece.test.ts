@@ -45,7 +45,7 @@ test("each piece is in the checkpoints and in the counts compared with the hold,
     headers: {},
     converter,
     body: {
-      ...{ pause() {}, resume() {}, abort() {}, discardRest() {}, bytesReceived: 0 },
+      ...{ pause() {}, resume() {}, abort() {}, discardRest() {}, onSilence() {}, bytesReceived: 0 },
       consume: (given) => {
         sink = given;
       },

@@ -66,7 +66,7 @@ function left({ kept = false } = {}) {
     headers: {},
     converter,
     body: {
-      ...{ pause() {}, resume() {}, discardRest() {}, bytesReceived: 0 },
+      ...{ pause() {}, resume() {}, discardRest() {}, onSilence() {}, bytesReceived: 0 },
       abort() {
         aborted = true;
       },
@@ -75,7 +75,7 @@ function left({ kept = false } = {}) {
       },
     },
     first: converter.push(Buffer.from("a")),
-    kept,
+    askKept: kept ? async () => ({ state: "unknown" }) : undefined,
     bill: {
       ...{ holdExtension: undefined, thinks: false, disconnectPlan: () => leaving },
       checkpoint: ({ produced }) => void noted.push(produced.deltas),

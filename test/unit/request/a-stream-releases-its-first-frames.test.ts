@@ -39,7 +39,7 @@ function begin(): { first: WeakRef<Uint8Array>; sink: BodySink; written: () => n
       ...{ push: () => [], counts: () => counts, fault: undefined, draining: false },
     } as unknown as StreamConverter,
     body: {
-      ...{ pause() {}, resume() {}, abort() {}, discardRest() {}, bytesReceived: 0 },
+      ...{ pause() {}, resume() {}, abort() {}, discardRest() {}, onSilence() {}, bytesReceived: 0 },
       consume: (given) => {
         sink = given;
       },

@@ -3,10 +3,11 @@
  * converter.
  */
 import type { ClientFrames, StreamConverter, UpstreamFault } from "../../../src/convert/exchange.ts";
-import type { BodySink } from "../../../src/dispatch/ask.ts";
+import type { BodySink, ReplyFault } from "../../../src/dispatch/ask.ts";
 import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
 import type { HoldExtension } from "../../../src/request/hold-extension.ts";
 import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
+import type { KeptState } from "../../../src/request/stored/kept-answer.ts";
 import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
 import { FakeClock } from "../dispatch/rig.ts";
 
@@ -20,8 +21,8 @@ interface RelayedOptions {
   readonly holdExtension?: HoldExtension;
   /** The text of a heartbeat; undefined: none is sent. */
   readonly heartbeat?: string;
-  /** Whether its upstream keeps the answer. */
-  readonly kept?: boolean;
+  /** What its upstream says about the answer that it keeps; undefined: it keeps none. */
+  readonly kept?: () => Promise<KeptState>;
   readonly heldBackMsMax?: number;
 }
 
@@ -40,6 +41,8 @@ export class Relayed {
   aborted = false;
   /** Whether its upstream is paused. */
   held = false;
+  /** Asks, when the upstream is silent, whether it still works; undefined: nobody can tell. */
+  isWorking: (() => Promise<boolean>) | undefined;
   /** Whether buffered data must not be delivered either. */
   heldFirmly = false;
   /** What was written to the client's socket. */
@@ -56,7 +59,7 @@ export class Relayed {
     semantic = true,
     holdExtension,
     heartbeat,
-    kept = false,
+    kept,
     heldBackMsMax,
   }: RelayedOptions = {}) {
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
@@ -83,6 +86,9 @@ export class Relayed {
       converter: this.#converter(frame, heartbeat),
       body: {
         ...{ discardRest() {}, bytesReceived: 0 },
+        onSilence: (isWorking) => {
+          this.isWorking = isWorking;
+        },
         pause: (firmly = false) => {
           this.held = true;
           this.heldFirmly = firmly;
@@ -97,7 +103,7 @@ export class Relayed {
           this.#sink = sink;
         },
       },
-      kept,
+      askKept: kept,
       heldBackMsMax,
       bill: {
         ...{ holdExtension, thinks: false, checkpoint() {}, disconnectPlan: () => leaving },
@@ -115,6 +121,7 @@ export class Relayed {
     const faultNow = () => this.fault;
     const converter = {
       ended: false,
+      keptId: "resp_1",
       get fault() {
         return faultNow();
       },
@@ -140,6 +147,11 @@ export class Relayed {
 
   upstreamEnds(): void {
     this.#sink?.end();
+  }
+
+  /** The upstream breaks off, or a limit of its time is over. */
+  upstreamFails(cause: ReplyFault["cause"]): void {
+    this.#sink?.error({ cause, code: undefined, reason: "a test's" });
   }
 
   /** The client's socket accepts data again. */

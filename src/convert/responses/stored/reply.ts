@@ -124,6 +124,7 @@ export function wrappingStored(ids: WrappedIds): RewriteEvent {
     const payload = event.data?.length ? parseObject(asBuffer(event.data).toString()) : undefined;
     if (!payload || !event.data) return event;
     const { item_id: id } = payload;
+    ids.responseId ??= wrappableId(objectOf(payload.response)?.id, ids);
     const wrapped = ids.of(id);
     if (typeof id === "string" && wrapped !== undefined) item = new NamedItem(id, wrapped);
     return eventWithWrappedIds(event, event.data, payload, ids);
@@ -132,6 +133,11 @@ export function wrappingStored(ids: WrappedIds): RewriteEvent {
     const contained = ofContainers(event);
     return item?.in(contained) ?? rewritten(contained);
   };
+}
+
+/** An id with which a client can ask for the response later. */
+function wrappableId(id: unknown, ids: WrappedIds): string | undefined {
+  return ids.of(id) === undefined ? undefined : (id as string);
 }
 
 /** A watcher that sees, and passes on to the client, only rewritten events. */

@@ -86,6 +86,8 @@ export class WrappedIds {
   readonly #route: Pick<StoredName, "upstream" | "model">;
   readonly #context: Pick<ConvertContext, "sealAlike">;
   readonly #made = new Map<string, string>();
+  /** The server's id of the response itself; undefined until it is known. */
+  responseId: string | undefined;
 
   /**
    * @param route the upstream that keeps the objects, and the model that its client asked for.

@@ -13,6 +13,7 @@ const COUNTS: AttemptCounts = { usage: undefined, final: false, produced: { byte
 
 /** Yields one semantic frame, then throws. */
 class Breaking implements StreamConverter {
+  readonly keptId = undefined;
   readonly fault = undefined;
   readonly ended = false;
   readonly opened = true;
@@ -59,6 +60,7 @@ test("on a defect the stream rejects, the upstream is stopped, and the delivered
         aborts++;
       },
       discardRest() {},
+      onSilence() {},
       bytesReceived: 0,
     },
     first: [],

@@ -44,6 +44,7 @@ export class Relay {
           this.aborted = true;
         },
         discardRest() {},
+        onSilence() {},
         bytesReceived: 0,
       },
       first: converter.push(Buffer.from(inspected)),

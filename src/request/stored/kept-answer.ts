@@ -1,0 +1,112 @@
+/**
+ * Asks an upstream about an answer that it keeps, after its stream fell silent or ended without a count. Whoever has the
+ * id of the answer can retrieve it, so what its server has counted is charged
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+import type { AttemptCounts } from "../../convert/exchange.ts";
+import { countOutput } from "../../convert/responses/produced.ts";
+import { readUsage } from "../../convert/responses/usage.ts";
+import type { Route } from "../../values/catalog.ts";
+import type { JsonObject } from "../../values/json-object.ts";
+import type { PipelineParts } from "../run.ts";
+import { requestForStored, storedInspector } from "./found-reply.ts";
+
+/** What the upstream says about the answer. */
+export type KeptState =
+  /** It still writes. */
+  | { readonly state: "running" }
+  /** It has ended, and this is all of it. */
+  | { readonly state: "ended"; readonly counts: AttemptCounts }
+  /** It could not be asked, because all of its slots are taken. */
+  | { readonly state: "busy" }
+  /** It has no such answer, the answer failed, or it does not tell. */
+  | { readonly state: "unknown" };
+
+/** Asks the upstream that keeps an answer. Never rejects. @param id the upstream's own. */
+export type AskKept = (id: string) => Promise<KeptState>;
+
+/** The end of a stream waits for this. */
+const ANSWER_MS_MAX = 5_000;
+
+const UNKNOWN: KeptState = { state: "unknown" };
+
+/** @param route of the upstream that has begun the answer. */
+export function askKeptAt(route: Route, { dispatcher, clock }: Pick<PipelineParts, "dispatcher" | "clock">): AskKept {
+  return async (id) => {
+    try {
+      const result = await dispatcher.run({
+        routes: [route],
+        stream: false,
+        method: "GET",
+        pathSuffix: `/${encodeURIComponent(id)}`,
+        headers: [],
+        deadlineMs: clock.monotonicMs() + ANSWER_MS_MAX,
+        // The client may disconnect meanwhile: its bill depends on the answer all the more.
+        signal: new AbortController().signal,
+        encodeFor: requestForStored,
+        inspector: storedInspector,
+      });
+      if (!result.answered) return result.attempts.length === 0 ? { state: "busy" } : UNKNOWN;
+      const { reply } = result.token;
+      return reply ? stateOf(reply.json) : UNKNOWN;
+    } catch {
+      return UNKNOWN;
+    }
+  };
+}
+
+/** https://platform.openai.com/docs/api-reference/responses/object: the member `status`. */
+function stateOf(response: JsonObject): KeptState {
+  switch (response.status) {
+    case "queued":
+    case "in_progress":
+      return { state: "running" };
+    case "completed":
+    case "incomplete": {
+      const usage = readUsage(response);
+      return {
+        state: "ended",
+        counts: { usage, final: usage !== undefined, produced: countOutput(response.output) },
+      };
+    }
+    default:
+      return UNKNOWN;
+  }
+}
+
+/** The answer of a running stream, at the upstream that keeps it. */
+export class KeptAnswer {
+  readonly #ask: AskKept;
+  readonly #id: () => string | undefined;
+  /** What the silent upstream has said, if that ends the stream. */
+  #last: KeptState | undefined;
+
+  /** @param id the upstream's own; undefined while the client cannot have it. */
+  constructor(ask: AskKept, id: () => string | undefined) {
+    this.#ask = ask;
+    this.#id = id;
+  }
+
+  /** Whether a silent upstream is to be waited for. */
+  async isStillWritten(): Promise<boolean> {
+    const said = await this.#asked();
+    const waits = said.state === "running" || said.state === "busy";
+    this.#last = waits ? undefined : said;
+    return waits;
+  }
+
+  /** The upstream has sent something, so what it said before does not apply any more. */
+  heard(): void {
+    this.#last = undefined;
+  }
+
+  /** The state when the stream has ended. It is not asked for again if silence has ended the stream. */
+  async state(): Promise<KeptState> {
+    return this.#last ?? (await this.#asked());
+  }
+
+  async #asked(): Promise<KeptState> {
+    const id = this.#id();
+    return id === undefined ? UNKNOWN : await this.#ask(id);
+  }
+}
