@@ -312,14 +312,14 @@ async function listen(
   { clients, operators, serves }: Listeners,
 ): Promise<Pick<Gateway, "listen" | "admin">> {
   const { listen: clientAddress, admin: adminAddress } = state.settings;
-  const said = (setting: AddressSetting, address: Address) => async (error: unknown) => {
+  const explained = (setting: AddressSetting, address: Address) => async (error: unknown) => {
     throw await listenFailure(setting, address, error, setting === "listen" ? adminAddress : clientAddress);
   };
-  if (serves !== "operators") state.listening = await clients.listen().catch(said("listen", clientAddress));
+  if (serves !== "operators") state.listening = await clients.listen().catch(explained("listen", clientAddress));
   const admin =
     serves === "clients"
       ? adminAddress
-      : await listenToOperators(operators, adminAddress).catch(said("admin", adminAddress));
+      : await listenToOperators(operators, adminAddress).catch(explained("admin", adminAddress));
   return { listen: state.listening, admin };
 }
 

@@ -81,7 +81,7 @@ const WAYS: Readonly<Record<string, string>> = {
 };
 
 /** Facts that the description already contains, or that mean nothing by themselves. */
-const SAID: Readonly<Record<string, readonly string[]>> = {
+const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
   "account.create": ["plan"],
   "account.set_plan": ["plan"],
   "account.notify": ["below_usd"],
@@ -238,7 +238,7 @@ function happened({ what, target, outcome, cause, facts }: JsonObject): string {
     ? DEEDS[deed]?.(String(target), (name) => String(known[name] ?? "-"))
     : `${deed.replaceAll(/[._]/g, " ")} ${target}`;
   const rest = Object.entries(known)
-    .filter(([name]) => !SAID[deed]?.includes(name))
+    .filter(([name]) => !LEFT_OUT[deed]?.includes(name))
     .map(([name, value]) => `; ${FACTS[name] ?? name.replaceAll("_", " ")} ${value}`);
   const reason = typeof cause === "string" ? ` (${cause.replaceAll("_", " ")})` : "";
   return `${OUTCOMES[String(outcome)] ?? outcome}${reason}: ${words}${rest.join("")}`;

@@ -29,12 +29,12 @@ interface IncludedCounts {
 const OUTPUT_UNCOUNTED = { outputUncounted: true } as const;
 
 /** Converts to counts that do not overlap. @returns undefined if nothing was counted. */
-export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
-  const { input, output, total = 0, reasoning } = said;
-  if (input === undefined && output === undefined) return unsplitUsage(said);
-  const allInput = input === undefined ? inputFromTotal(said) : addCounts(input, cacheBeside(said, input));
-  const side = outputOf(said, allInput, output ?? Math.max(0, total - allInput, reasoning));
-  const { cached, written, written1h } = said;
+export function usageOfIncluded(included: IncludedCounts): Usage | undefined {
+  const { input, output, total = 0, reasoning } = included;
+  if (input === undefined && output === undefined) return unsplitUsage(included);
+  const allInput = input === undefined ? inputFromTotal(included) : addCounts(input, cacheBeside(included, input));
+  const side = outputOf(included, allInput, output ?? Math.max(0, total - allInput, reasoning));
+  const { cached, written, written1h } = included;
   const cachedInput = Math.min(cached, allInput);
   const allWritten = Math.min(written, allInput - cachedInput);
   const cacheWrite1h = Math.min(written1h, allWritten);
@@ -50,7 +50,7 @@ export function usageOfIncluded(said: IncludedCounts): Usage | undefined {
     ...(output === undefined && total <= allInput ? OUTPUT_UNCOUNTED : undefined),
   };
   // A usage of zeros only is a placeholder for a count to come.
-  return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, said.moreInput ?? 0);
+  return addCounts(allInput, usage.output) === 0 ? undefined : withMoreInput(usage, included.moreInput ?? 0);
 }
 
 /** The usage of a server that gives neither side: their sum, and the part of it that is known to be output. */

@@ -16,7 +16,7 @@ export function asksToThink(json: Readonly<JsonObject>): boolean {
   const reasoning = objectOf(json.reasoning);
   const thinking = objectOf(json.thinking);
   const template = objectOf(json.chat_template_kwargs);
-  const said = [
+  const settings = [
     json.reasoning_effort,
     reasoning?.effort,
     reasoning?.max_tokens,
@@ -38,7 +38,7 @@ export function asksToThink(json: Readonly<JsonObject>): boolean {
     template?.thinking_mode,
     template?.reasoning_effort,
   ];
-  return said.some((value) => !OFF.has(value)) || hidesReasoning(json);
+  return settings.some((value) => !OFF.has(value)) || hidesReasoning(json);
 }
 
 /** On request, Groq and OpenRouter leave the reasoning out, and SGLang holds it back. */

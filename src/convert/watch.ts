@@ -120,8 +120,8 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   const names = [type, code].filter((name): name is string => typeof name === "string");
   const status = statusIn(code) ?? statusIn(type);
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
-  const said = [type, code].filter((name) => typeof name === "string" || typeof name === "number");
-  const reason = `the upstream reported ${said.map(loggedWord).join("/") || "an error"}`;
+  const codes = [type, code].filter((name) => typeof name === "string" || typeof name === "number");
+  const reason = `the upstream reported ${codes.map(loggedWord).join("/") || "an error"}`;
   if (has("overloaded_error", "server_is_overloaded", "slow_down")) {
     return { cause: "upstream_unavailable", code: "server_is_overloaded", reason };
   }

@@ -119,7 +119,7 @@ function chatFrames(json: JsonObject): readonly Uint8Array[] {
   if (objectOf(json.error) || !Array.isArray(choices)) return asOneEvent(json, undefined);
   const head = { ...rest, object: "chat.completion.chunk" };
   const chunk = (members: JsonObject) => sseFrame(JSON.stringify({ ...head, ...members }));
-  const said = objectsIn(choices).map(({ message, text, finish_reason: _, ...choice }) => ({
+  const contents = objectsIn(choices).map(({ message, text, finish_reason: _, ...choice }) => ({
     ...choice,
     delta: deltaOf(messageOf({ message, text }) ?? {}),
     finish_reason: null,
@@ -129,7 +129,7 @@ function chatFrames(json: JsonObject): readonly Uint8Array[] {
     delta: {},
   }));
   const counted = objectOf(usage) ? [chunk({ choices: [], usage })] : [];
-  return [chunk({ choices: said }), chunk({ choices: ended }), ...counted, sseFrame("[DONE]")];
+  return [chunk({ choices: contents }), chunk({ choices: ended }), ...counted, sseFrame("[DONE]")];
 }
 
 // ----------------------------------------------------------------------------------------------------------- messages

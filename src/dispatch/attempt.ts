@@ -241,8 +241,13 @@ class Attempt<T> implements CallListener {
     const status = this.#head?.status ?? failed.status;
     const { kind, usage } = failed;
     const reasoningRefused = kind === "reasoning_refused";
-    const said = { refusedByUpstream: saysNo(kind, status), usage, askedFor: canBeAskedFor(kind), reasoningRefused };
-    const record = this.#record(row.cause, failed.reason, status, decidedMs, said);
+    const facts = {
+      refusedByUpstream: isRefused(kind, status),
+      usage,
+      askedFor: canBeAskedFor(kind),
+      reasoningRefused,
+    };
+    const record = this.#record(row.cause, failed.reason, status, decidedMs, facts);
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
 
@@ -279,9 +284,9 @@ class Attempt<T> implements CallListener {
     reason: string,
     status: number | undefined,
     endedAtMs: number,
-    said: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "askedFor" | "reasoningRefused"> = NOTHING_SAID,
+    facts: Pick<AttemptRecord, "refusedByUpstream" | "usage" | "askedFor" | "reasoningRefused"> = NO_FACTS,
   ): AttemptRecord {
-    const { refusedByUpstream, usage, askedFor, reasoningRefused } = said;
+    const { refusedByUpstream, usage, askedFor, reasoningRefused } = facts;
     // Member by member: a spread costs as much as all the rest.
     return {
       upstream: this.#choice.upstream.settings.name,
@@ -304,7 +309,7 @@ class Attempt<T> implements CallListener {
   }
 }
 
-const NOTHING_SAID = {
+const NO_FACTS = {
   refusedByUpstream: false,
   usage: undefined,
   askedFor: undefined,
@@ -329,12 +334,12 @@ function reportBreakOf(
 }
 
 /** Failures that are an error instead of an answer. */
-const SAID_NO: ReadonlySet<FailureKind> = new Set<FailureKind>([
+const REFUSALS: ReadonlySet<FailureKind> = new Set<FailureKind>([
   ...(["fault_unavailable", "fault_timeout", "rejected", "reasoning_refused"] as const),
   ...(["rate_limited", "beyond_rate", "forbidden", "denied", "model_not_found"] as const),
 ]);
 
-function saysNo(kind: FailureKind, status: number | undefined): boolean {
-  if (SAID_NO.has(kind)) return true;
+function isRefused(kind: FailureKind, status: number | undefined): boolean {
+  if (REFUSALS.has(kind)) return true;
   return status !== undefined && !ANSWER_STATUSES.has(status);
 }

@@ -77,7 +77,7 @@ class RoutingDispatcher implements Dispatcher {
   readonly #cohort: Cohort;
   readonly #pool: UpstreamPool;
   /** Rate-limited warnings by upstream, kind and model: without it, each request would repeat them. */
-  readonly #said = new Map<string, (reason: string) => void>();
+  readonly #warned = new Map<string, (reason: string) => void>();
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
@@ -123,7 +123,7 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   replace(upstreams: ReadonlyMap<string, UpstreamSettings>): void {
-    this.#said.clear();
+    this.#warned.clear();
     this.#pool.replace(upstreams);
   }
 
@@ -252,11 +252,11 @@ class RoutingDispatcher implements Dispatcher {
     const { asked } = choice.upstream;
     const about = JSON.stringify([upstream, kind, model, status]);
     const say =
-      this.#said.get(about) ??
+      this.#warned.get(about) ??
       withoutRepeats(this.#options.clock, (reason) =>
         this.#options.onWarning({ kind, upstream, model, status, reason, asked }),
       );
-    this.#said.set(about, say);
+    this.#warned.set(about, say);
     say(failed.reason);
   }
 }

@@ -36,13 +36,13 @@ export function messageOf({ kind, ref, data, outbox, name, atMs, dropped }: Told
   const named = createHash("sha256")
     .update(JSON.stringify([outbox, kind, ref]))
     .digest("base64url");
-  const said: Record<string, unknown> = {};
-  if (outbox !== GATEWAY_OUTBOX) said.account = { id: accountId(outbox), name };
-  for (const [fact, text] of Object.entries(data)) Object.assign(said, factOf(fact, text));
+  const facts: Record<string, unknown> = {};
+  if (outbox !== GATEWAY_OUTBOX) facts.account = { id: accountId(outbox), name };
+  for (const [fact, text] of Object.entries(data)) Object.assign(facts, factOf(fact, text));
   // An operator's own id may be 32 hex digits, like a request id before it is printed.
-  if (kind === "balance_low") said.reference = data.by === "adjustment" ? ref : printReference(ref);
-  if (dropped > 0) said.dropped = dropped;
-  const body = JSON.stringify({ type: kind, timestamp: new Date(atMs).toISOString(), data: said });
+  if (kind === "balance_low") facts.reference = data.by === "adjustment" ? ref : printReference(ref);
+  if (dropped > 0) facts.dropped = dropped;
+  const body = JSON.stringify({ type: kind, timestamp: new Date(atMs).toISOString(), data: facts });
   return { id: `msg_${named.slice(0, 27)}`, body };
 }
 

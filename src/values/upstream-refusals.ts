@@ -138,12 +138,12 @@ const PREFIXES_AND_PATH = [PREFIX, BLOCK_PATH];
  * @param message its text.
  */
 export function refusalMeaning(names: readonly unknown[], message: unknown): RefusalMeaning | undefined {
-  const said = names.filter((name): name is string => typeof name === "string").map((name) => name.toLowerCase());
-  for (const name of said) {
+  const codes = names.filter((name): name is string => typeof name === "string").map((name) => name.toLowerCase());
+  for (const name of codes) {
     const known = NAMES.get(name);
     if (known !== undefined) return known;
   }
-  if (said.some((name) => IMAGE_CODE.test(name))) return "invalid_image";
+  if (codes.some((name) => IMAGE_CODE.test(name))) return "invalid_image";
   if (typeof message !== "string") return undefined;
   return SENTENCES.find(([sentence, meaning]) => {
     if (meaning === "quota") return sentence.test(message);

@@ -241,8 +241,8 @@ function soundTokens(encoded: Base64Text, head: Buffer): number | undefined {
   // duration counts.
   const frame = isSampled ? Math.min(head.readUInt16LE(32), (head.readUInt16LE(22) * head.readUInt16LE(34)) >> 3) : 0;
   const bySamples = isSampled && head.readUInt16LE(20) === 1 ? head.readUInt32LE(24) * frame : 0;
-  const said = Math.min(bySamples, (isSampled && head.readUInt32LE(28)) || bySamples);
-  if (said > 0) return Math.ceil((bytes / Math.min(said, SAMPLED_BYTES_PER_S)) * SOUND_TOKENS_PER_S);
+  const declared = Math.min(bySamples, (isSampled && head.readUInt32LE(28)) || bySamples);
+  if (declared > 0) return Math.ceil((bytes / Math.min(declared, SAMPLED_BYTES_PER_S)) * SOUND_TOKENS_PER_S);
   return isMp3(encoded, head) ? Math.ceil((bytes / MP3_BYTES_PER_S) * SOUND_TOKENS_PER_S) : undefined;
 }
 

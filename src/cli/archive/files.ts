@@ -138,10 +138,10 @@ export async function readFaulty(file: ArchiveFile): Promise<ReadFile> {
   const chain = chainOfHeading(head);
   const faults: string[] = [];
   const isOld = (head as { tollgate_ledger?: unknown } | undefined)?.tollgate_ledger === VERSION_WITHOUT_DIGEST;
-  const said = { account, first, last };
+  const range = { account, first, last };
   const expected = isOld
-    ? JSON.stringify({ tollgate_ledger: VERSION_WITHOUT_DIGEST, ...said })
-    : chain && headingText({ tollgate_ledger: VERSION, ...said, chain }).trimEnd();
+    ? JSON.stringify({ tollgate_ledger: VERSION_WITHOUT_DIGEST, ...range })
+    : chain && headingText({ tollgate_ledger: VERSION, ...range, chain }).trimEnd();
   if (heading !== expected) faults.push("has a heading that does not match its name");
   if (rest.at(-1) !== "") faults.push("does not end with a complete line");
   const inOrder = lines.length === last - first + 1 && lines.every(({ line }, at) => line?.seq === first + at);

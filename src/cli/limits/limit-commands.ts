@@ -114,9 +114,9 @@ function keyWords(key: JsonObject): string {
     const whose = which === "limits" ? "Its own limits" : "The operator's caps";
     return words === "" ? "" : `${whose}: ${words}.\n`;
   });
-  const said = sets.join("");
-  const head = `The key ${cell(key.id)} of account ${cell(key.account)}${said === "" ? " has no limits of its own" : ""}.\n`;
-  return head + said + budgetWords(key);
+  const lines = sets.join("");
+  const head = `The key ${cell(key.id)} of account ${cell(key.account)}${lines === "" ? " has no limits of its own" : ""}.\n`;
+  return head + lines + budgetWords(key);
 }
 
 function accountWords(account: JsonObject): string {
@@ -127,13 +127,13 @@ function accountWords(account: JsonObject): string {
 
 function setWords(set: JsonObject): string {
   const { budgets_usd, models, addresses, ...figures } = set;
-  const said = [
+  const lines = [
     ...Object.entries(budgets_usd as JsonObject).map(([span, usd]) => [span === "total" ? "in all" : `a ${span}`, usd]),
     ...Object.entries(figures).map(([name, figure]) => [name.replaceAll("_", " "), figure]),
   ];
   const lists = { models, from: addresses };
   return [
-    ...said.flatMap(([name, value], i) =>
+    ...lines.flatMap(([name, value], i) =>
       value === null ? [] : [i < 4 ? `${cell(value)} USD ${name}` : `${cell(value)} ${name}`],
     ),
     ...Object.entries(lists).flatMap(([name, list]) =>

@@ -16,7 +16,7 @@ export class ListedReasoning {
   #list: (typeof LISTS)[number] | undefined;
   /** The last entry with text. */
   #last: JsonObject | undefined;
-  readonly #said = new Gathered();
+  readonly #text = new Gathered();
   #chars = 0;
 
   /** Whether no list has had text so far. */
@@ -41,14 +41,14 @@ export class ListedReasoning {
       this.#last = entry;
       inOneList = true;
     }
-    this.#said.add(words);
+    this.#text.add(words);
     this.#chars += words.length;
     return words;
   }
 
   /** Whether this equals all text of the lists so far. */
   isRepeatedBy(words: string): boolean {
-    return this.#chars === words.length && this.#chars > 0 && this.#said.text() === words;
+    return this.#chars === words.length && this.#chars > 0 && this.#text.text() === words;
   }
 }
 

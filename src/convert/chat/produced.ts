@@ -34,8 +34,8 @@ export function countChoices(choices: unknown): ProducedCounts {
 }
 
 function countChoice(produced: Produced, choice: JsonObject): boolean {
-  const said = objectOf(choice.delta) ?? messageOf(choice);
-  return said !== undefined && countMessage(produced, said);
+  const delivered = objectOf(choice.delta) ?? messageOf(choice);
+  return delivered !== undefined && countMessage(produced, delivered);
 }
 
 /** The message of a choice. On old completions servers, `text` takes its place and becomes its content. */

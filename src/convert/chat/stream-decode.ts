@@ -30,9 +30,9 @@ import { saysNothing, varyingOf } from "./watch.ts";
 const REASONING: ReadonlySet<string> = new Set([
   ...["reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"],
 ]);
-const SAID = ["content", "refusal", "tool_calls", "function_call", "images", ...REASONING] as const;
+const CONTENT_MEMBERS = ["content", "refusal", "tool_calls", "function_call", "images", ...REASONING] as const;
 
-function isSaid(value: unknown): boolean {
+function hasContent(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return typeof value === "string" ? value !== "" : objectOf(value) !== undefined;
 }
@@ -53,7 +53,7 @@ export class ChatStreamDecoder extends StreamDecoder {
   /** Whether reasoning has come in a member of its own; the lists then repeat it. */
   #isReasoningNamed = false;
   /** The members in which deltas have had content. */
-  readonly #said = new Set<string>();
+  readonly #streamed = new Set<string>();
   #prose: TextBlock | RefusalBlock | ReasoningBlock | undefined;
   /** Undefined: the server leaves no reasoning in its text. */
   readonly #splitter: ThinkSplitter | undefined;
@@ -121,7 +121,8 @@ export class ChatStreamDecoder extends StreamDecoder {
     const logprobs = logprobList(objectOf(choice.logprobs)?.content);
     const delta = objectOf(choice.delta);
     if (delta) {
-      for (const name of SAID) if (isSaid(delta[name])) this.#said.add(REASONING.has(name) ? "reasoning" : name);
+      for (const name of CONTENT_MEMBERS)
+        if (hasContent(delta[name])) this.#streamed.add(REASONING.has(name) ? "reasoning" : name);
       this.#readDelta(delta, logprobs);
     } else this.#readWhole(messageOf(choice), logprobs);
     const finish = finishOfChoice(choice);
@@ -135,9 +136,9 @@ export class ChatStreamDecoder extends StreamDecoder {
 
   /** A message instead of a delta. What deltas have already had is repeated in it and skipped (rule 55). */
   #readWhole(message: JsonObject | undefined, logprobs: readonly unknown[] | undefined): void {
-    const isNew = (name: string) => !this.#said.has(REASONING.has(name) ? "reasoning" : name);
-    const said = Object.entries(message ?? {}).filter(([name]) => isNew(name));
-    if (said.length > 0) this.#readDelta(deltaOf(Object.fromEntries(said)), logprobs);
+    const isNew = (name: string) => !this.#streamed.has(REASONING.has(name) ? "reasoning" : name);
+    const piece = Object.entries(message ?? {}).filter(([name]) => isNew(name));
+    if (piece.length > 0) this.#readDelta(deltaOf(Object.fromEntries(piece)), logprobs);
   }
 
   /**
@@ -220,9 +221,9 @@ export class ChatStreamDecoder extends StreamDecoder {
     if (this.#splitter) this.#append(this.#splitter.end(), undefined);
   }
 
-  #append(said: { reasoning: string; text: string }, logprobs: readonly unknown[] | undefined): void {
-    if (said.reasoning !== "") this.#reasoning().append(said.reasoning);
-    if (said.text !== "") this.#text(said.text).append(said.text, logprobs);
+  #append(piece: { reasoning: string; text: string }, logprobs: readonly unknown[] | undefined): void {
+    if (piece.reasoning !== "") this.#reasoning().append(piece.reasoning);
+    if (piece.text !== "") this.#text(piece.text).append(piece.text, logprobs);
   }
 
   #text(text: string): TextBlock {

@@ -34,10 +34,10 @@ export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code
   const { cause, remedy } = answer;
   const isTooLong = code === TOO_LONG;
   const type = isTooLong || cause === "upstream_rejected" ? "invalid_request_error" : "overloaded_error";
-  const said = isTooLong ? tooLongSentence(answer.message) : answer.message;
+  const text = isTooLong ? tooLongSentence(answer.message) : answer.message;
   return JSON.stringify({
     type: "error",
-    error: { type, message: said, cause, remedy },
+    error: { type, message: text, cause, remedy },
     request_id: requestId,
   });
 }

@@ -96,9 +96,9 @@ export function messageBegun(plan: ReplyPlan, context: ConvertContext, usage: Js
 function messageOf(
   plan: ReplyPlan,
   context: ConvertContext,
-  said: { readonly content: readonly JsonObject[]; readonly stop: StopMembers; readonly usage: JsonObject },
+  parts: { readonly content: readonly JsonObject[]; readonly stop: StopMembers; readonly usage: JsonObject },
 ): JsonObject {
-  const { content, stop, usage } = said;
+  const { content, stop, usage } = parts;
   return {
     id: `msg_${context.randomId(24)}`,
     type: "message",

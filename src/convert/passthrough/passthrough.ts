@@ -107,8 +107,8 @@ class Passthrough implements Exchange {
     this.translation = dropped.length === 0 ? undefined : translationHeader(dropped);
   }
 
-  whole(said: Uint8Array): WholeReply | UpstreamFault {
-    const body = this.#wrapped ? withWrappedContainers(said, this.#wrapped) : said;
+  whole(received: Uint8Array): WholeReply | UpstreamFault {
+    const body = this.#wrapped ? withWrappedContainers(received, this.#wrapped) : received;
     const { json, fault } = parseReply(body, this.#request.protocol, parseObject);
     if (fault) return fault;
     const read = READ_WHOLE[this.#request.protocol](json);

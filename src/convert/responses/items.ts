@@ -119,12 +119,12 @@ function reasoningItem(
  * what the client gets.
  */
 export function keptReasoning(...asked: Parameters<typeof reasoningItem>): { item: JsonObject; kept: JsonObject } {
-  const [id, said, plan, context] = asked;
+  const [id, thought, plan, context] = asked;
   if (!plan.referable || plan.reasoning.envelope) {
-    const item = reasoningItem(id, said, plan, context);
+    const item = reasoningItem(id, thought, plan, context);
     return { item, kept: item };
   }
-  const kept = reasoningItem(id, said, { ...plan, reasoning: { ...plan.reasoning, envelope: true } }, context);
+  const kept = reasoningItem(id, thought, { ...plan, reasoning: { ...plan.reasoning, envelope: true } }, context);
   return { item: { ...kept, encrypted_content: undefined }, kept };
 }
 

@@ -153,10 +153,10 @@ export function callText(item: JsonObject): string {
  */
 export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop | "failure" {
   if (!incomplete) return stopFor("end");
-  const said = objectOf(response.incomplete_details)?.reason;
+  const word = objectOf(response.incomplete_details)?.reason;
   // Without a reason it counts as the output limit; `end` would hide that something is missing.
-  if (said === undefined || said === null || said === "") return stopFor("output-limit");
-  const reason = finishOf(said);
+  if (word === undefined || word === null || word === "") return stopFor("output-limit");
+  const reason = finishOf(word);
   if (reason === "failure") return reason;
   return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason ?? "end");
 }

@@ -35,8 +35,8 @@ function outputOf(reply: HubReply, plan: ReplyPlan, context: ConvertContext): re
     put(messageItem(itemId("msg_", context), status, spoken.map(partOf)));
     spoken = [];
   };
-  const said = reply.items.filter((item) => !isEmpty(item)).map(withoutAddress);
-  const items = [...said, ...explanationOf(said, reply.stop)];
+  const shown = reply.items.filter((item) => !isEmpty(item)).map(withoutAddress);
+  const items = [...shown, ...explanationOf(shown, reply.stop)];
   for (const [index, item] of items.entries()) {
     if (item.type === "text" || item.type === "refusal") {
       spoken.push(item); // Consecutive texts are one message of several parts (docs/translation-rules.md rule 40).

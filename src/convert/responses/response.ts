@@ -66,8 +66,8 @@ const OWN_REASONS: ReadonlySet<unknown> = new Set(["max_output_tokens", "content
  * protocol's own.
  */
 export function ownIncompleteReason(response: JsonObject): string | undefined {
-  const said = objectOf(response.incomplete_details)?.reason;
-  const finish = OWN_REASONS.has(said) ? undefined : knownFinish(said);
+  const word = objectOf(response.incomplete_details)?.reason;
+  const finish = OWN_REASONS.has(word) ? undefined : knownFinish(word);
   return finish === undefined || finish === "failure" ? undefined : incompleteReason(stopFor(finish));
 }
 

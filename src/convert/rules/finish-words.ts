@@ -121,8 +121,8 @@ function meaningOf(word: string): Finish | undefined {
  */
 export function withOwnFinish(text: string, member: string, own: (word: string) => string | undefined): string {
   // Inside a string, a backslash precedes each quote, so only members match.
-  const said = new RegExp(`(?<!\\\\)("${member}"\\s*:\\s*)"([^"\\\\]*)"`, "g");
-  return text.replace(said, (whole, name: string, word: string) => {
+  const pattern = new RegExp(`(?<!\\\\)("${member}"\\s*:\\s*)"([^"\\\\]*)"`, "g");
+  return text.replace(pattern, (whole, name: string, word: string) => {
     const instead = own(word);
     return instead === undefined ? whole : name + instead;
   });

@@ -119,8 +119,8 @@ export const openTranslation: OpenExchange = (request, route, permitted, context
   const encoded = CODECS[route.protocol].encodeRequest(hub, route, permitted, context);
   if (isRefusal(encoded)) return encoded;
   if (!areWatchable(encoded.plan.emulateStop)) return refuseStops(request.protocol);
-  const said = { ...encoded, dropped: [...lost, ...encoded.dropped] };
-  return new Translation(said, listed.dropped, context, permitted.inputEstimate ?? 0);
+  const declared = { ...encoded, dropped: [...lost, ...encoded.dropped] };
+  return new Translation(declared, listed.dropped, context, permitted.inputEstimate ?? 0);
 };
 
 const TOO_MANY = `It has more than ${VALUES_MAX} values and names, and the model is served in another protocol.`;

@@ -53,7 +53,7 @@ const WAITING_BYTES_MAX = 64 * 1024;
 const JOINED_BYTES_MAX = 2 * 1024;
 
 /** An event from the upstream: bytes of a body, or another part of an answer. The head itself is stored separately. */
-type Said = Buffer | "head" | "end" | Error;
+type UpstreamEvent = Buffer | "head" | "end" | Error;
 
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
@@ -77,7 +77,7 @@ export class Call implements UpstreamHandler {
   #discardedBytes = 0;
   /** Bytes received in the current turn that are not processed yet. */
   #waitingBytes = 0;
-  #waiting: Said[] | undefined;
+  #waiting: UpstreamEvent[] | undefined;
   #status = 0;
   #fields: ReplyFields | undefined = undefined;
   /** Created once, because it is needed in each turn in which the upstream sends something. */
@@ -221,12 +221,12 @@ export class Call implements UpstreamHandler {
     this.#atEndOfTurn(error);
   }
 
-  #atEndOfTurn(said: Said): void {
+  #atEndOfTurn(event: UpstreamEvent): void {
     if (this.#waiting) {
-      this.#waiting.push(said);
+      this.#waiting.push(event);
       return;
     }
-    this.#waiting = [said];
+    this.#waiting = [event];
     this.#cohort.add(this.#look);
   }
 
@@ -254,21 +254,21 @@ export class Call implements UpstreamHandler {
   }
 
   /** Processes one event; small consecutive chunks are joined into one. @returns the index of the next event. */
-  #lookAt(all: readonly Said[], from: number, nowMs: number): number {
-    const said = all[from] as Said;
-    if (!Buffer.isBuffer(said)) {
-      if (said === "head") this.#started(nowMs);
-      else if (said === "end") this.#ended(nowMs);
-      else this.#broken(said);
+  #lookAt(all: readonly UpstreamEvent[], from: number, nowMs: number): number {
+    const event = all[from] as UpstreamEvent;
+    if (!Buffer.isBuffer(event)) {
+      if (event === "head") this.#started(nowMs);
+      else if (event === "end") this.#ended(nowMs);
+      else this.#broken(event);
       return from + 1;
     }
     let end = from + 1;
-    for (let bytes = said.length; end < all.length; end++) {
-      const more = all[end] as Said;
+    for (let bytes = event.length; end < all.length; end++) {
+      const more = all[end] as UpstreamEvent;
       if (!Buffer.isBuffer(more) || bytes + more.length > JOINED_BYTES_MAX) break;
       bytes += more.length;
     }
-    this.#received(end === from + 1 ? said : Buffer.concat(all.slice(from, end) as Buffer[]), nowMs);
+    this.#received(end === from + 1 ? event : Buffer.concat(all.slice(from, end) as Buffer[]), nowMs);
     return end;
   }
 

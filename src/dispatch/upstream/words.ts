@@ -63,9 +63,9 @@ const NO_WORDS: UpstreamWords = {
 export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings): UpstreamWords {
   const outer = readJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
   if (outer === undefined) return NO_WORDS;
-  const said = providersOwn(outer) ?? outer;
-  const error = isObject(said.error) ? said.error : said;
-  const text = messageOf(said, error);
+  const answer = providersOwn(outer) ?? outer;
+  const error = isObject(answer.error) ? answer.error : answer;
+  const text = messageOf(answer, error);
   return {
     message: text === undefined ? undefined : cleanedWords(text, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
@@ -87,16 +87,16 @@ function readJson(text: string): Record<string, unknown> | undefined {
 }
 
 /** The error of the server behind a router, which the router passes on as text (OpenRouter's `metadata.raw`). */
-function providersOwn(said: Record<string, unknown>): Record<string, unknown> | undefined {
-  const error = isObject(said.error) ? said.error : undefined;
+function providersOwn(answer: Record<string, unknown>): Record<string, unknown> | undefined {
+  const error = isObject(answer.error) ? answer.error : undefined;
   const raw = isObject(error?.metadata) ? error.metadata.raw : undefined;
   const own = typeof raw === "string" ? readJson(raw) : undefined;
   return own && messageOf(own, isObject(own.error) ? own.error : own) !== undefined ? own : undefined;
 }
 
 /** `error.message` (all three protocols), `error` or `message` as text, `detail` as text or as a list of findings. */
-function messageOf(said: Record<string, unknown>, error: Record<string, unknown>): string | undefined {
-  const found = [error.message, said.error, said.message, said.detail, firstFinding(said.detail)];
+function messageOf(answer: Record<string, unknown>, error: Record<string, unknown>): string | undefined {
+  const found = [error.message, answer.error, answer.message, answer.detail, firstFinding(answer.detail)];
   return found.find((text): text is string => typeof text === "string" && text.trim() !== "");
 }
 

@@ -89,9 +89,9 @@ export class KeptAnswer {
 
   /** Whether a silent upstream is to be waited for. */
   async isStillWritten(): Promise<boolean> {
-    const said = await this.#asked();
-    const waits = said.state === "running" || said.state === "busy";
-    this.#last = waits ? undefined : said;
+    const answer = await this.#asked();
+    const waits = answer.state === "running" || answer.state === "busy";
+    this.#last = waits ? undefined : answer;
     return waits;
   }
 

@@ -117,9 +117,9 @@ export function changeAccount(
       db.run("UPDATE accounts SET status = ?, revision = ? WHERE tag = ?", status, revision, tag);
     }
     if (setsLabels) {
-      const said = JSON.stringify(Object.fromEntries(kept));
+      const text = JSON.stringify(Object.fromEntries(kept));
       const revision = revisionAfter(before.labelsRevision);
-      db.run("UPDATE accounts SET labels = ?, labels_revision = ? WHERE tag = ?", said, revision, tag);
+      db.run("UPDATE accounts SET labels = ?, labels_revision = ? WHERE tag = ?", text, revision, tag);
     }
   });
   return getAccount(context, tag);

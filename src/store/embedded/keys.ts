@@ -95,14 +95,14 @@ export function changeKey(
   context: Context,
   tag: AccountTag,
   keyId: string,
-  said: KeyChange,
+  wanted: KeyChange,
   replayed?: number,
 ): Key | undefined {
   return rewriteKey(context, tag, keyId, (key, revisions) => {
     if (key.status === "revoked") return undefined;
     const known = readKeyRevisions(revisions, key.revision);
     const asOf = replayed ?? Math.max(key.revision + 1, context.nowMs());
-    const counting = replayed === undefined ? said : notChangedSince(known, said, replayed);
+    const counting = replayed === undefined ? wanted : notChangedSince(known, wanted, replayed);
     if (replayed !== undefined && changedMembers(counting).length === 0) return undefined;
     const { expiresAtMs, ...change } = counting;
     const end = expiresAtMs === "never" ? undefined : (expiresAtMs ?? key.expiresAtMs);

@@ -95,8 +95,8 @@ export async function changeAccount(
   { status, labels }: AccountChange,
   replayed?: number,
 ): Promise<Account | "too_many" | undefined> {
-  const said = Object.entries(labels ?? {}).flat();
-  const values = [`${replayed ?? ""}`, status ?? "", `${LABELS_MAX}`, labels ? "1" : "", ...said];
+  const pairs = Object.entries(labels ?? {}).flat();
+  const values = [`${replayed ?? ""}`, status ?? "", `${LABELS_MAX}`, labels ? "1" : "", ...pairs];
   const reply = await runner.script(scripts["account-change"], [accountKey(tag)], values);
   return reply === "too_many" ? reply : readAccount(runner, tag);
 }

@@ -55,9 +55,9 @@ export async function settle(
   // The memo is by far the longest text, and as a value of its own it needs no escaping.
   const values = [askText(ask), ask.memo, termsText(notices?.terms())];
   const reply = (await runner.script(scripts.settle, keys, values)) as string | readonly string[];
-  const said = typeof reply === "string" ? reply.split(" ") : reply;
-  if (said[4] === "1") notices?.noted(tag);
-  return toAnswer(said);
+  const parts = typeof reply === "string" ? reply.split(" ") : reply;
+  if (parts[4] === "1") notices?.noted(tag);
+  return toAnswer(parts);
 }
 
 /**

@@ -55,28 +55,28 @@ export function sumsOfLine(line: LedgerLine, memo: Memo | undefined): FieldTotal
   const field = dayField(line.group, line.model, line.key);
   const usage = memo && usageOfMemo(memo);
   const tokens = usage && tokenSumsOf(usage);
-  const said = memo && costOfMemo(memo);
+  const noted = memo && costOfMemo(memo);
   if (kind === "usage") {
-    const total = { amount, counts: countsOfRequest(tokens), cost: said?.cost ?? 0n, absorbed: 0n };
-    return said
+    const total = { amount, counts: countsOfRequest(tokens), cost: noted?.cost ?? 0n, absorbed: 0n };
+    return noted
       ? [
           [field, total],
-          [said.field, total],
+          [noted.field, total],
         ]
       : [[field, total]];
   }
-  if (!said) return [];
+  if (!noted) return [];
   const absorbed = { ...NO_USAGE_TOTAL, absorbed: amount };
   // What the funds did not cover is owed to us; only the rest is on an upstream's bill.
   if (!credit.startsWith("upstream:"))
     return [
       [field, absorbed],
-      [said.field, absorbed],
+      [noted.field, absorbed],
     ];
   const counts = tokens ? { ...tokens, requests: requestsOf(tokens) } : NO_COUNTS;
   return [
     [field, { ...absorbed, cost: amount }],
-    [said.field, { ...absorbed, cost: amount, counts }],
+    [noted.field, { ...absorbed, cost: amount, counts }],
   ];
 }
 

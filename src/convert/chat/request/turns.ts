@@ -160,8 +160,8 @@ function assistantMessage(turn: AssistantTurn, scribe: ChatScribe): JsonObject |
 
 /** The text and the reasoning before it, in the member that the server expects (rule 38). */
 function spoken(content: string, thought: string | undefined, { capabilities }: RouteFacts): JsonObject {
-  const said = content === "" ? null : content;
-  if (thought === undefined) return { content: said };
+  const written = content === "" ? null : content;
+  if (thought === undefined) return { content: written };
   switch (capabilities.reasoningField) {
     case "thinking_parts": {
       const thinking = { type: "thinking", thinking: [{ type: "text", text: thought }], closed: true };
@@ -170,7 +170,7 @@ function spoken(content: string, thought: string | undefined, { capabilities }: 
     case "think_tags":
       return { content: `<think>\n${thought.trim()}\n</think>\n\n${content}` };
     default:
-      return { content: said, [capabilities.reasoningField]: thought };
+      return { content: written, [capabilities.reasoningField]: thought };
   }
 }
 

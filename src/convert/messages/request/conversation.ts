@@ -173,8 +173,8 @@ function documentBlock(block: JsonObject, path: string): readonly (TextPart | Im
 }
 
 /** Descriptions of a document, as text parts. */
-function descriptions(said: readonly (string | undefined)[]): readonly TextPart[] {
-  return said.flatMap((one) => (one === undefined || one === "" ? [] : [plainText(one)]));
+function descriptions(texts: readonly (string | undefined)[]): readonly TextPart[] {
+  return texts.flatMap((one) => (one === undefined || one === "" ? [] : [plainText(one)]));
 }
 
 /** A search result as text: title and URL, then its content (rule 18). */

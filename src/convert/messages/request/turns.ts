@@ -180,9 +180,9 @@ export function endsInBareCalls(
 ): boolean {
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   if (!messages[last]?.content.some((block) => block.type === "tool_use")) return false;
-  const said = messages.findLastIndex(
+  const lastAsked = messages.findLastIndex(
     ({ role, content }, at) => at < last && role !== "assistant" && content.some(({ type }) => type !== "tool_result"),
   );
-  const first = messages.slice(said + 1).find(({ role }) => role === "assistant");
+  const first = messages.slice(lastAsked + 1).find(({ role }) => role === "assistant");
   return !first?.content.some(({ type }) => THINKING.has(type));
 }

@@ -150,8 +150,8 @@ function asArguments(rights: readonly Right[]): string[] {
   return rights.flatMap(({ command, key }) => {
     const rest = REST[command];
     if (rest === undefined) throw new TypeError(`the arguments of ${command} are not known`);
-    const said = [...command.split(" "), ...(key === undefined ? [] : [key]), ...rest];
-    return [`${said.length}`, ...said];
+    const args = [...command.split(" "), ...(key === undefined ? [] : [key]), ...rest];
+    return [`${args.length}`, ...args];
   });
 }
 
