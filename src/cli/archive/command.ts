@@ -7,6 +7,7 @@ import { chained, type LineChain, newChain } from "../../store/ledger/line-chain
 import { ARCHIVE_LINES_MAX, readOpening } from "../../store/ledger/opening.ts";
 import { digestOf } from "../../store/ledger/plain-line.ts";
 import type { LedgerLine } from "../../store/records.ts";
+import { startOfDay } from "../../store/sums/day-sums.ts";
 import { type AdminClient, retryingClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import type { Ask, Command } from "../command-line.ts";
@@ -46,8 +47,9 @@ async function archiveLedgers(
   terminal: Terminal,
 ): Promise<CommandResult> {
   const admin = retryingClient(impatient, terminal);
-  const beforeMs = /^\d{4}-\d\d-\d\d$/.test(before) ? Date.parse(`${before}T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(beforeMs)) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");
+  const beforeMs = startOfDay(before);
+  if (beforeMs === undefined) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");
+  if (to === "") throw new CliFailure(2, "--to must name a folder.");
   const items: Archived[] = [];
   for await (const name of account === undefined ? allAccounts(admin) : [account]) {
     const one = await archiveOne(admin, name, { before, beforeMs, to }, terminal);

@@ -3,7 +3,16 @@
  * plus the lines after it, and an interruption at any step neither loses nor duplicates lines.
  */
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -252,6 +261,26 @@ async function archiveStep({ here, account }: Bench, body: object): Promise<stri
   });
   return `${reply.status} ${((await reply.json()) as { error?: { code: string } }).error?.code}`;
 }
+
+test("a day that does not exist is refused before a file is written", async (t) => {
+  const { tollgate, dir } = await bench(t);
+  for (const before of ["2026-02-30", "2025-02-29", "2026-04-31", "2026-13-01", "2026-1-1"]) {
+    const ran = await tollgate("ledger", "archive", "--before", before, "--to", dir);
+    assert.deepEqual([ran.status, ran.err], [2, "--before must be a UTC day, YYYY-MM-DD.\n"], before);
+  }
+  assert.equal(existsSync(dir), false);
+});
+
+test("a folder without a name is refused before a file is written", async (t) => {
+  const { here, account, before, tollgate } = await bench(t);
+  const ran = await tollgate("ledger", "archive", "--before", before, "--to", "");
+  assert.deepEqual([ran.status, ran.err], [2, "--to must name a folder.\n"]);
+  assert.deepEqual(
+    readdirSync(".").filter((name) => name.startsWith("acct_")),
+    [],
+  );
+  assert.equal((await here.store.readLedger(account.tag, 0, 100)).length, 14);
+});
 
 test("a charge and the absorbed line of its request stay together", async (t) => {
   const one = await bench(t);
