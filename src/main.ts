@@ -20,7 +20,7 @@ import type { Gateway, GatewayOptions } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
 import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
-import { errorStack } from "./values/program/error-text.ts";
+import { codeOfFailure, errorStack } from "./values/program/error-text.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
 import { type Settings, type StoreSettings, urlOf } from "./values/settings.ts";
 import type { RunningGateway } from "./workers/workers.ts";
@@ -317,10 +317,14 @@ function onStop(stop: () => void): () => void {
   };
 }
 
-/** If the reader closes the pipe (`| head`), a command ends without an error. A gateway does not end. */
+/**
+ * If the reader closes the pipe (`| head`), a command ends without an error. If its output cannot be written for another
+ * reason, such as a full disk, it says so. A gateway does not end.
+ */
 function endWithReader(error: NodeJS.ErrnoException): void {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(0);
+  if (error.code === "EPIPE") process.exit(0);
+  process.stderr.write(`tollgate: the output cannot be written (${codeOfFailure(error)})\n`);
+  process.exit(1);
 }
 
 process.stdout.on("error", endWithReader);
