@@ -166,6 +166,8 @@ const NO_CONNECTION: ReadonlySet<string> = new Set([
 const CONNECTING: ReadonlySet<unknown> = new Set([undefined, "connect", "getaddrinfo"]);
 /** OpenSSL's error for an answer in plain HTTP. */
 const NO_TLS = "ERR_SSL_WRONG_VERSION_NUMBER";
+/** How fetch refuses a port that it blocks. The error has no code. */
+const BAD_PORT = "bad port";
 /** OpenSSL's errors for a certificate that it does not accept; nothing has been sent then. */
 const CERTIFICATE = /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|ERR_TLS_CERT_)/;
 
@@ -191,6 +193,13 @@ export function unreachable(name: string, error: unknown, write: boolean): CliFa
       1,
       `${message}\nPerhaps the address must begin with http:// (--admin or TOLLGATE_ADMIN_URL).`,
       UNREACHABLE,
+    );
+  }
+  if (codedFailure(error).message === BAD_PORT) {
+    const message = `The port of ${name} is blocked for HTTP (https://fetch.spec.whatwg.org/#port-blocking); nothing was sent.`;
+    return new CliFailure(
+      1,
+      `${message}\nGive the gateway another admin address: a port that is not blocked, or unix:/path.`,
     );
   }
   if (CERTIFICATE.test(code)) {

@@ -57,6 +57,12 @@ export const LEDGER_COLUMNS: readonly Column[] = [
   { title: "NOTE", member: "note" },
 ];
 
+/** Why an account that exists cannot be used as a new one could. */
+function unusable({ status }: JsonObject): string {
+  if (status === "normal") return "";
+  return status === "closed" ? " It is closed, which is final: choose another name." : ` It is ${cell(status)}.`;
+}
+
 export async function createAccount(
   admin: AdminClient,
   name: string,
@@ -66,7 +72,7 @@ export async function createAccount(
   const text =
     status === 201
       ? `Created the account ${cell(body.name)} with the plan ${cell(body.plan)}.\n`
-      : `The account ${cell(body.name)} already exists, with the plan ${cell(body.plan)}; nothing was changed.\n`;
+      : `The account ${cell(body.name)} already exists, with the plan ${cell(body.plan)}; nothing was changed.${unusable(body)}\n`;
   return { json: body, text };
 }
 

@@ -21,6 +21,7 @@ import {
   type Follow,
   InvalidArgumentError,
   type Own,
+  pathOf,
 } from "./command-line.ts";
 import { addExplainCommand } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
@@ -198,6 +199,7 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
     .option(
       "--config <file>",
       `configuration file; default: ${CONFIG_FILE}, or a demonstration if there is no such file`,
+      pathOf,
     )
     .option("--pretty", "log lines for people instead of JSON")
     .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
@@ -205,7 +207,7 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
     .command("check")
     .configureHelp(withoutPlace(program))
     .description("check the configuration; names each problem with file, line and key")
-    .option("--config <file>", `configuration file; default: ${CONFIG_FILE}`)
+    .option("--config <file>", `configuration file; default: ${CONFIG_FILE}`, pathOf)
     .option("--store", "also check whether a Redis store accepts the credentials and can be used; nothing is written")
     .action(async (options: { config?: string; store?: true }) => setExitStatus(await io.check(runOptions(options))));
 }

@@ -39,6 +39,16 @@ export type Follow = (
   options: { readonly follow?: true },
 ) => Promise<void>;
 
+/**
+ * Reads an option or argument that names a file or a folder. An empty text, as of a variable that is not set, would mean
+ * the current folder.
+ * @throws InvalidArgumentError
+ */
+export function pathOf(typed: string): string {
+  if (typed !== "") return typed;
+  throw new InvalidArgumentError("It must name a file or a folder.");
+}
+
 /** The `--format` option of lists. */
 export const listingFormat = () =>
   new Option("--format <format>", "output format: table for people, json for programs, csv for spreadsheets")

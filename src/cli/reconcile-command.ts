@@ -7,7 +7,7 @@ import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, retryingClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
-import { type Ask, type Command, listingFormat } from "./command-line.ts";
+import { type Ask, type Command, listingFormat, pathOf } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { readColumnNames } from "./invoice/columns.ts";
 import { type Compared, type Comparison, compareFigures, type Figure } from "./invoice/compare.ts";
@@ -208,7 +208,7 @@ export function addReconcileCommand(program: Command, ask: Ask): void {
   program
     .command("reconcile")
     .description("compare a vendor's export of usage with the ledger's figures of an upstream, by day and model")
-    .requiredOption("--from <file>", "the vendor's export, a CSV file with a heading")
+    .requiredOption("--from <file>", "the vendor's export, a CSV file with a heading", pathOf)
     .requiredOption("--upstream <name>", "the upstream that the export belongs to")
     .option("--share <share>", "report days that differ by more than this share", "0.02")
     .option("--since <day>", "first day, YYYY-MM-DD; default: the first day of the file")

@@ -6,7 +6,7 @@ import { COMMAND } from "../values/program/program.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import type { AdminClient, GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
-import type { Ask, Command, Own } from "./command-line.ts";
+import { Argument, type Ask, type Command, type Own, pathOf } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, table } from "./output/table.ts";
 
@@ -137,7 +137,8 @@ export function addStoreCommands(program: Command, ask: Ask, own: Own): void {
     .description("use a store that lost data as it is; SEEN is shown by `store status`")
     .action((seen: string) => ask((c) => confirmStore(c, seen)));
   store
-    .command("backup <file>")
+    .command("backup")
+    .addArgument(new Argument("<file>").argParser(pathOf))
     .description(
       "copy the database of the embedded store in the folder --data; the gateway may be running; run it as the gateway's user",
     )

@@ -7,7 +7,7 @@ import type { JsonObject } from "../values/json-object.ts";
 import { type AdminClient, retryingClient } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { type ArchiveVerdict, verifyArchive } from "./archive/verify.ts";
-import { type Ask, type Command, listingFormat } from "./command-line.ts";
+import { type Ask, type Command, listingFormat, pathOf } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
 import { type Column, cell, table } from "./output/table.ts";
@@ -178,7 +178,7 @@ export function addVerifyCommand(ledger: Command, ask: Ask): void {
     .command("verify")
     .description("compare balances, sums and charges with the ledger lines; exit status 1 if something does not match")
     .option("--account <name>", "verify only this account and show its trial balance; default: all accounts")
-    .option("--archive <dir>", "also verify the files of the archive, from the first line")
+    .option("--archive <dir>", "also verify the files of the archive, from the first line", pathOf)
     .addOption(listingFormat())
     .action((options: VerifyOptions) => ask((c, terminal) => verifyLedger(c, options, terminal), NOTHING_CHANGED));
 }

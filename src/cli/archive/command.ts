@@ -10,7 +10,7 @@ import type { LedgerLine } from "../../store/records.ts";
 import { startOfDay } from "../../store/sums/day-sums.ts";
 import { type AdminClient, retryingClient, segment } from "../admin-client.ts";
 import type { CommandResult } from "../admin-commands.ts";
-import type { Ask, Command } from "../command-line.ts";
+import { type Ask, type Command, pathOf } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type Column, table } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -49,7 +49,6 @@ async function archiveLedgers(
   const admin = retryingClient(impatient, terminal);
   const beforeMs = startOfDay(before);
   if (beforeMs === undefined) throw new CliFailure(2, "--before must be a UTC day, YYYY-MM-DD.");
-  if (to === "") throw new CliFailure(2, "--to must name a folder.");
   const items: Archived[] = [];
   for await (const name of account === undefined ? allAccounts(admin) : [account]) {
     const one = await archiveOne(admin, name, { before, beforeMs, to }, terminal);
@@ -166,7 +165,7 @@ export function addArchiveCommand(ledger: Command, ask: Ask): void {
       "--before <day>",
       "archive lines from before this UTC day, which must have begun at least 96 hours ago",
     )
-    .requiredOption("--to <dir>", "folder of the archive; keep all its files together")
+    .requiredOption("--to <dir>", "folder of the archive; keep all its files together", pathOf)
     .option("--account <name>", "one account; default: all")
     .action((options: ArchiveOptions) => ask((c, terminal) => archiveLedgers(c, options, terminal), ARCHIVE_GOES_ON));
 }

@@ -1,6 +1,6 @@
 /** `tollgate code`, with its batches, and `tollgate card`. */
 import type { PageOptions } from "../admin-commands.ts";
-import { type Ask, type Command, listingFormat, ONCE, Option } from "../command-line.ts";
+import { type Ask, type Command, listingFormat, ONCE, Option, pathOf } from "../command-line.ts";
 import type { ListingOptions } from "../output/listing.ts";
 import * as batches from "./batches.ts";
 import * as cards from "./cards.ts";
@@ -26,6 +26,7 @@ export function addCardCommands(program: Command, ask: Ask): void {
     .option(
       "--output <file>",
       "write the codes to this file instead of showing them; an existing file is never changed",
+      pathOf,
     )
     .action((options: codes.NewCodesOptions) => ask((c) => codes.createCodes(c, options)));
   code

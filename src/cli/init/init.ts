@@ -5,7 +5,7 @@ import { COMMAND } from "../../values/program/program.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, withoutEndpoint, withVersion } from "../../values/protocol.ts";
 import { CONFIG_FILE } from "../../values/settings.ts";
 import type { CommandResult } from "../admin-commands.ts";
-import { type Command, Option } from "../command-line.ts";
+import { type Command, Option, pathOf } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { askAll, type Keyboard, type Question } from "../output/questions.ts";
 import { configurationText, type FirstSettings, GROUP } from "./file.ts";
@@ -176,7 +176,7 @@ export function addInitCommand(program: Command, write: (options: Omit<InitOptio
   program
     .command("init")
     .description("write a first tollgate.yaml; asks three questions on a terminal, or takes flags")
-    .option("--config <file>", "the file to write; an existing file is never changed", CONFIG_FILE)
+    .option("--config <file>", "the file to write; an existing file is never changed", pathOf, CONFIG_FILE)
     .option("--base-url <url>", "base URL of the model server, up to and including /v1")
     .option("--model <name>", "the model that clients may use, as the server names it")
     .option("--api-key-env <variable>", "environment variable that holds the server's API key")

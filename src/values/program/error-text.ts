@@ -9,6 +9,7 @@ export function errorText(error: unknown): string {
 interface CodedFailure {
   readonly code?: unknown;
   readonly name?: unknown;
+  readonly message?: unknown;
   readonly syscall?: unknown;
   readonly cause?: unknown;
 }

@@ -240,6 +240,13 @@ test("an answer that is not the admin API's, or a redirect, is not trusted", asy
   assert.match(moved.err, /gave no complete answer/);
 });
 
+test("if fetch blocks the port of the address, the message says so and that nothing was sent", async () => {
+  const env = { TOLLGATE_ADMIN_URL: "http://127.0.0.1:6000", TOLLGATE_ADMIN_TOKEN: "t" };
+  const ran = await run(["topup", "--account", "alice", "--usd", "1", "--id", "p"], { env });
+  assert.equal(ran.status, 1);
+  assert.match(ran.err, /^The port of http:\/\/127\.0\.0\.1:6000 is blocked for HTTP .*; nothing was sent\.$/m);
+});
+
 test("after a lost answer to a write the message says that the outcome is unknown", async (t) => {
   const server = createServer((request) => request.socket.destroy());
   server.listen(0, "127.0.0.1");

@@ -29,6 +29,17 @@ test("account: create, list, show, set-plan, adjust", async (t) => {
   assert.deepEqual(taken, { status: 0, out: "Adjusted alice by -1.50 USD. The balance is 0.50 USD.\n", err: "" });
 });
 
+test("account create says if the account that exists cannot be used", async (t) => {
+  const { tollgate } = await startGateway(t);
+  await tollgate("account", "create", "alice");
+  await tollgate("account", "suspend", "alice");
+  const there = "The account alice already exists, with the plan free; nothing was changed.";
+  assert.equal((await tollgate("account", "create", "alice")).out, `${there} It is suspended.\n`);
+  await tollgate("account", "close", "alice", "--yes");
+  const { out } = await tollgate("account", "create", "alice");
+  assert.equal(out, `${there} It is closed, which is final: choose another name.\n`);
+});
+
 test("account: sessions, sign-out", async (t) => {
   const {
     tollgate,

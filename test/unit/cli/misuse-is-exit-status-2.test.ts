@@ -84,6 +84,23 @@ test("a wrong value is status 2, and the message names the allowed ones", async 
   }
 });
 
+test("an empty name of a file or folder, as of a variable that is not set, is status 2", async () => {
+  for (const argv of [
+    ["serve", "--config", ""],
+    ["check", "--config", ""],
+    ["init", "--config", ""],
+    ["store", "backup", ""],
+    ["ledger", "verify", "--archive", ""],
+    ["ledger", "archive", "--before", "2026-08-01", "--to", ""],
+    ["code", "create", "--card", "day", "--count", "1", "--output", ""],
+    ["reconcile", "--upstream", "east", "--from", ""],
+  ]) {
+    const ran = await run(argv, { fetch: unasked, env: { TOLLGATE_ADMIN_TOKEN: "t" } });
+    assert.equal(ran.status, 2, argv.join(" "));
+    assert.match(ran.err, /'' is invalid.* It must name a file or a folder\./, argv.join(" "));
+  }
+});
+
 test("an address that is invalid or has a password is status 2, and the message does not repeat the password", async () => {
   for (const url of [
     "8788",
