@@ -2,7 +2,7 @@
  * `node bench/leaving.ts`: what clients that disconnect in mid-stream are charged, compared with what the upstream bills. Thousands of
  * replies are generated with a fixed seed. Completed ones are samples for `src/settle/observed.ts`; from the others the client disconnects
  * at a random point, or at one that is to its advantage. Every way to bill prices the same replies. The figures are in
- * docs/decisions/what-leaving-costs.md.
+ * docs/decisions/what-a-disconnect-costs.md.
  */
 import process from "node:process";
 import { Silence } from "../src/request/silence.ts";

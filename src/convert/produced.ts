@@ -1,6 +1,6 @@
 /**
  * Counts what a model has produced as it passes. A reply whose upstream gives no usage is charged by this
- * (docs/decisions/what-leaving-costs.md).
+ * (docs/decisions/what-a-disconnect-costs.md).
  */
 
 import { type JsonObject, objectOf } from "../values/json-object.ts";

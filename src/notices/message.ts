@@ -57,7 +57,7 @@ function factOf(fact: string, text: string): Readonly<Record<string, string>> {
 /**
  * The headers of one attempt (https://www.standardwebhooks.com). The standard's library verifies them in the tests. It
  * does not sign here, because then a fault of the library would be on both sides
- * (docs/decisions/notices-wait-with-what-they-tell-of.md).
+ * (docs/decisions/a-notice-is-queued-in-its-accounts-record.md).
  * @param secrets each of them signs, so that secrets can be rotated while both are valid.
  */
 export function signedHeaders(

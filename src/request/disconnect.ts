@@ -1,6 +1,6 @@
 /**
  * Decides what happens to an upstream when its client disconnects, by what is known of a model that thinks unseen
- * (docs/decisions/what-leaving-costs.md).
+ * (docs/decisions/what-a-disconnect-costs.md).
  */
 import type { Permit } from "../admit/permit.ts";
 import type { StreamConverter } from "../convert/exchange.ts";

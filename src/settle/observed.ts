@@ -1,7 +1,7 @@
 /**
  * What completed replies show about a model at an upstream: how much of its output is hidden, how fast it produces
  * hidden tokens, and how many tokens its visible text has. This prices replies whose count never arrived because the
- * client disconnected. Each process learns for itself and forgets at its end (docs/decisions/what-leaving-costs.md).
+ * client disconnected. Each process learns for itself and forgets at its end (docs/decisions/what-a-disconnect-costs.md).
  */
 import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
 

@@ -8,9 +8,9 @@ import test from "node:test";
 
 const FILES = globSync("src/**/*.ts").sort();
 
-/** The ground floor of ARCHITECTURE.md, and what each of its folders may import besides itself. */
+/** The base folders of ARCHITECTURE.md, and what each of its folders may import besides itself. */
 const GROUND = { wire: [], values: ["wire"], telemetry: ["values"] };
-/** The stages. They may import the ground floor and the store, but never each other. */
+/** The stages. They may import the base folders and the store, but never each other. */
 const STAGES = {
   accept: ["telemetry", "values", "wire"],
   admit: ["store", "telemetry", "values"],

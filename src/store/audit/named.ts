@@ -1,7 +1,7 @@
 /**
  * What keeps a charge and a payment from being counted twice: the settled mark of a request, and the record of a
  * payment. They are looked up by the names in the ledger lines, so that no more is read than necessary
- * (docs/decisions/marks-are-found-by-the-ledgers-lines.md).
+ * (docs/decisions/marks-are-looked-up-by-ledger-lines.md).
  */
 import { formatUsd } from "../../values/money.ts";
 import { SETTLED_MARK_MS } from "../settlement.ts";

@@ -1,7 +1,7 @@
 /**
  * Estimates how many tokens a text has, by its characters. The figures come from public tokenizers; if these differ,
  * the higher figure is used, so that no script, number or code costs less than it should
- * (docs/decisions/what-leaving-costs.md has the table).
+ * (docs/decisions/what-a-disconnect-costs.md has the table).
  */
 
 /** Kinds of characters; `WIDE` is everything beyond ASCII. */

@@ -1,4 +1,4 @@
-// Which requests ask for reasoning, or for reasoning that is not shown (docs/decisions/what-leaving-costs.md).
+// Which requests ask for reasoning, or for reasoning that is not shown (docs/decisions/what-a-disconnect-costs.md).
 import assert from "node:assert/strict";
 import test from "node:test";
 import { asksToThink } from "../../../src/convert/thinking-asked.ts";

@@ -1,5 +1,5 @@
 /**
- * docs/decisions/what-leaving-costs.md: what a server's own tools found is only in its last count. If the request
+ * docs/decisions/what-a-disconnect-costs.md: what a server's own tools found is only in its last count. If the request
  * offered such a tool, the upstream is therefore read on after the client disconnects, even if the model is known to
  * show all it writes.
  */

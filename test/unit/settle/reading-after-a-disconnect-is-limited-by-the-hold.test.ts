@@ -1,5 +1,5 @@
 /**
- * When a client disconnects, its stream is read on for the final count, within limits (docs/decisions/what-leaving-costs.md):
+ * When a client disconnects, its stream is read on for the final count, within limits (docs/decisions/what-a-disconnect-costs.md):
  * the bytes that all its choices may take, the amount in doubt, and the current hold, which is larger than at admission if it
  * was extended. If reading stops too early, the count never arrives and hidden reasoning is not paid for.
  */

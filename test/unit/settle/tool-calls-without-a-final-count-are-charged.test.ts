@@ -1,5 +1,5 @@
 /**
- * docs/decisions/what-leaving-costs.md: calls of hosted tools without a final count. Earlier none were charged, so a client
+ * docs/decisions/what-a-disconnect-costs.md: calls of hosted tools without a final count. Earlier none were charged, so a client
  * that disconnected or hit a stop string at the right time got them for free.
  */
 import assert from "node:assert/strict";

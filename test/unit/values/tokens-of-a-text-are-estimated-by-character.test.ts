@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { TextTokens } from "../../../src/values/tokens/text.ts";
 
-/** Twentieths of a token, as in docs/decisions/what-leaving-costs.md. */
+/** Twentieths of a token, as in docs/decisions/what-a-disconnect-costs.md. */
 const TEXTS: readonly (readonly [text: string, twentieths: number])[] = [
   ["hello", 25],
   ["Hello World", 57],

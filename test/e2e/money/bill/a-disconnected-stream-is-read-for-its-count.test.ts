@@ -1,5 +1,5 @@
 /**
- * What happens to the upstream when the client disconnects (docs/decisions/what-leaving-costs.md): the gateway keeps
+ * What happens to the upstream when the client disconnects (docs/decisions/what-a-disconnect-costs.md): the gateway keeps
  * reading until the upstream's count comes, as long as reading costs less than the hidden tokens that are in doubt.
  * With `on_client_gone: drain` it reads to the end. In both cases reading stops at the hold, and does not delay the
  * account's next request. Row D2 of docs/failure-model.md.

@@ -1,5 +1,5 @@
 /**
- * docs/decisions/what-leaving-costs.md: a signature that is long enough to hold sealed reasoning counts as one token
+ * docs/decisions/what-a-disconnect-costs.md: a signature that is long enough to hold sealed reasoning counts as one token
  * for four characters if the upstream reports no count, in every place where chat servers have one, streamed and whole
  * alike.
  */

@@ -1,5 +1,5 @@
 /**
- * docs/decisions/what-leaving-costs.md: calls of the server's own tools are items and blocks of the stream. A client
+ * docs/decisions/what-a-disconnect-costs.md: calls of the server's own tools are items and blocks of the stream. A client
  * that disconnects before the last count, or whose stream a stop string ends, is charged for those that have passed.
  */
 import assert from "node:assert/strict";
