@@ -14,7 +14,7 @@ import { StreamBill, settleRequest, tierSent } from "./settlement.ts";
 import { askKeptAt } from "./stored/kept-answer.ts";
 import { KEPT_HELD_BACK_MS_MAX } from "./stream-timers.ts";
 
-/** A whole reply is sent only after its charge is durable. */
+/** A whole reply is sent only after its charge is durable. It has no first token: its time is that of the request. */
 export async function relayWhole(
   run: Run,
   permit: Permit,
@@ -32,7 +32,6 @@ export async function relayWhole(
   await settleRequest(run, ending, parts);
   if (reply.gone) return;
   run.record.answered(200);
-  run.record.firstToken();
   reply.whole(200, { "content-type": "application/json", ...replyHeaders(run, permit, answered, parts) }, whole.body);
 }
 

@@ -123,13 +123,13 @@ export function createMetrics() {
     ),
     firstToken: histogram(
       "time_to_first_token_seconds",
-      "From the last byte of a request in to its first semantic event out.",
+      "Streams: from the last byte of a request in to its first semantic event out.",
       [...request, "upstream"],
       FIRST_TOKEN_BUCKETS_S,
     ),
     upstreamFirstToken: histogram(
       "upstream_time_to_first_token_seconds",
-      "From an attempt sent upstream to its first semantic event.",
+      "Streams: from an attempt sent upstream to its first semantic event.",
       ["upstream", "model"],
       FIRST_TOKEN_BUCKETS_S,
     ),
