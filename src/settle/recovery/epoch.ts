@@ -70,6 +70,8 @@ const UNREADABLE =
   "the store's history cannot be read: nothing is admitted until it was read once, and a loss of data would go unnoticed; " +
   "check what is stored under the history's key (epoch:{...} on Redis)";
 
+const UNSAVED = "what is known of the store's history could not be saved";
+
 /** Reads what this gateway last knew of the store's history. Rejects when the file cannot be read. */
 export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch> {
   const { store, file, clock, log, random, onChange } = parts;
@@ -82,7 +84,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   let loggedAtMs = 0;
   let stopped = false;
   let cancel = () => {};
-  const refusedChecks = new RefusedChecks(clock, log);
+  const reports = new CheckReports(clock, log);
   const names = { history: "", life: "" };
   const newId = () => Buffer.from(random(ID_BYTES)).toString("base64url");
 
@@ -106,7 +108,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     const results = await Promise.allSettled(Array.from({ length: store.epochParts }, (_, part) => checkPart(part)));
     name();
     checked ||= results.some(({ status }) => status === "fulfilled");
-    refusedChecks.note(results);
+    reports.note(results);
     if (losses.size > 0 !== was) changed();
     else if (was && clock.monotonicMs() - loggedAtMs >= LOG_EVERY_MS) logLoss();
     if (isWorthSaving()) await save();
@@ -137,7 +139,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
       await file.save(now);
       saved = now;
     } catch (error) {
-      log.error({ reason: String(error) }, "what is known of the store's history could not be saved");
+      reports.unsaved(String(error));
     }
   }
 
@@ -217,7 +219,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
     get checked() {
       return checked;
     },
-    unreadable: () => refusedChecks.problem,
+    unreadable: () => reports.problem,
     losses: () => (losses.size > 0 ? [...losses.values()] : NONE),
     token,
     history: () => names.history,
@@ -235,9 +237,14 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
   };
 }
 
-/** Checks refused by a store that answers. An unavailable store is reported by its health check. */
-class RefusedChecks {
+/**
+ * Reports checks refused by a store that answers, and a file that cannot be written. An unavailable store is reported by
+ * its health check.
+ */
+class CheckReports {
   readonly #report: (reason: string) => void;
+  /** Not at each failure: the save is tried again at each check, and the log may be on the same full disk. */
+  readonly unsaved: (reason: string) => void;
   /** Why no part could be read by the last check that was answered; undefined if one could. */
   problem: string | undefined;
 
@@ -245,6 +252,7 @@ class RefusedChecks {
     this.#report = withoutRepeats(clock, (reason) =>
       log.error({ event: "store_history_unreadable", reason }, UNREADABLE),
     );
+    this.unsaved = withoutRepeats(clock, (reason) => log.error({ reason }, UNSAVED));
   }
 
   note(checks: readonly PromiseSettledResult<void>[]): void {

@@ -1,6 +1,6 @@
 /**
  * ARCHITECTURE.md promise 3: a complete reply whose client disconnected before it could be written counts as a disconnect, in
- * the ledger and in the log. Earlier it was logged as answered with 200, with a first token, and its line said `complete`.
+ * the ledger and in the log. Earlier it was logged as answered with 200, and its line said `complete`.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -41,7 +41,6 @@ async function relayed(leaves: "before" | "while it is settled" | "never") {
       charged() {},
       settled() {},
       answered: (status: number) => told.push(`answered ${status}`),
-      firstToken: () => told.push("first token"),
     },
   } as unknown as Run;
   const usage = { ...NO_USAGE, input: 10, output: 20 };
@@ -81,7 +80,7 @@ test("a client that disconnects while it is charged pays, and is not logged as a
 
 test("a client that stays connected is answered", async () => {
   assert.deepEqual(await relayed("never"), {
-    told: ["answered 200", "first token", "sent 200"],
+    told: ["answered 200", "sent 200"],
     ...{ ended: "complete", voided: false, cause: undefined, why: "answered" },
   });
 });
