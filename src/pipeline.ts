@@ -19,7 +19,7 @@ import { DisconnectedStreams } from "./settle/disconnected-streams.ts";
 import { abandoned } from "./settle/lines.ts";
 import { Observed } from "./settle/observed.ts";
 import { inTime } from "./store/middleware/breakers.ts";
-import type { Log } from "./telemetry/log.ts";
+import { type Log, withoutRepeats } from "./telemetry/log.ts";
 import type { Metrics } from "./telemetry/metrics.ts";
 import { NO_TRACING, type Tracing } from "./telemetry/traces.ts";
 import type { ClosingStep } from "./values/program/closing.ts";
@@ -66,7 +66,7 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
     ...watchUpstreams({ metrics, log, notify: (kind, data) => notices.note(kind, data) }),
   });
   opened.push(() => dispatcher.close());
-  const tracing = await tracingOf(traces);
+  const tracing = await tracingOf(traces, parts);
   opened.push(() => tracing.close());
   setMaxListeners(0, cut); // One per running stream, removed at its end.
   const overload = createOverload({ settings, journalFill: () => journal.health().fillRatio, clock, metrics });
@@ -116,7 +116,13 @@ function admitParts({ settings, books, clock }: OpenPipelineParts, disconnected:
 }
 
 /** Loads OpenTelemetry only if traces are configured. */
-async function tracingOf(traces: Settings["traces"]): Promise<Tracing> {
+async function tracingOf(
+  traces: Settings["traces"],
+  { clock, log }: Pick<OpenPipelineParts, "clock" | "log">,
+): Promise<Tracing> {
   if (traces === undefined) return NO_TRACING;
-  return (await import("./telemetry/otlp.ts")).createTracing(traces, Math.random, BUILD.version);
+  const failed = withoutRepeats(clock, (reason) =>
+    log.warn({ event: "traces_lost", reason }, "the collector does not take the traces; they are lost"),
+  );
+  return (await import("./telemetry/otlp.ts")).createTracing(traces, Math.random, BUILD.version, failed);
 }

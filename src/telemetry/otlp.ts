@@ -5,7 +5,14 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import { resourceFromAttributes } from "@opentelemetry/resources";
-import { AlwaysOnSampler, BatchSpanProcessor, type IdGenerator, TracerProvider } from "@opentelemetry/sdk-trace";
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  type IdGenerator,
+  type SpanExporter,
+  TracerProvider,
+} from "@opentelemetry/sdk-trace";
+import { codeOfFailure } from "../values/program/error-text.ts";
 import type { TraceSettings } from "../values/settings.ts";
 import { newSpanId, newTraceId, type Tracing } from "./traces.ts";
 
@@ -18,8 +25,16 @@ const CLOSE_TIMEOUT_MS = 2_000;
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
 
-/** @param random a number from 0 (included) to 1; @param version the program's, for the resource. */
-export function createTracing(settings: TraceSettings, random: () => number, version: string): Tracing {
+/**
+ * @param random a number from 0 (included) to 1; @param version the program's, for the resource; @param onFailure called
+ * when the collector has not taken spans, which are lost: with a status, or the code of a failed connection.
+ */
+export function createTracing(
+  settings: TraceSettings,
+  random: () => number,
+  version: string,
+  onFailure: (reason: string) => void = () => undefined,
+): Tracing {
   const ids = new PresetIds();
   const exporter = new OTLPTraceExporter({
     url: settings.endpoint,
@@ -32,7 +47,7 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
     idGenerator: ids,
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter,
+        exporter: reported(exporter, onFailure),
         maxQueueSize: QUEUE_SPANS_MAX,
         maxExportBatchSize: BATCH_SPANS_MAX,
         exportTimeoutMillis: EXPORT_TIMEOUT_MS,
@@ -73,6 +88,25 @@ export function createTracing(settings: TraceSettings, random: () => number, ver
       clearTimeout(timer);
     },
   };
+}
+
+/** The processor drops the result of an export, and OpenTelemetry's own log is not used here. */
+function reported(exporter: SpanExporter, onFailure: (reason: string) => void): SpanExporter {
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        if (result.code !== 0) onFailure(reasonOf(result.error));
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: async () => exporter.forceFlush?.(),
+  };
+}
+
+/** Without the message of the failure, which may quote the collector's answer. */
+function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): string {
+  return typeof error?.code === "number" ? `status ${error.code}` : codeOfFailure(error);
 }
 
 /** Gives each span the id that was decided when the request began; the SDK asks for it in the same tick. */
