@@ -123,7 +123,7 @@ export async function openStoreEpoch(parts: StoreEpochParts): Promise<StoreEpoch
 
   function logLoss(): void {
     loggedAtMs = clock.monotonicMs();
-    log.error({ losses: [...losses.values()].map(({ part, kind }) => ({ part, kind })) }, LOST);
+    log.error({ event: "store_older", losses: [...losses.values()].map(({ part, kind }) => ({ part, kind })) }, LOST);
   }
 
   function isWorthSaving(): boolean {

@@ -41,7 +41,7 @@ test("FLUSHALL under load: requests get 503 and not 401, nothing is recreated, a
   const lost = await here.logged((line) => LOST.test(String(line.msg)));
   // The command that confirms the loss needs its id, which `tollgate store status` shows.
   assert.match(String(lost.msg), /tollgate store status$/);
-  assert.deepEqual(lost.losses, [{ part: 0, kind: "empty" }]);
+  assert.deepEqual([lost.event, lost.losses], ["store_older", [{ part: 0, kind: "empty" }]]);
   here.simulator.release();
   await refused.promise;
   stop = true;
