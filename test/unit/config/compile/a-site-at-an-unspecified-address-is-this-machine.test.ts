@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { pointsTo } from "../../../src/config/compile/addresses.ts";
+import { pointsTo } from "../../../../src/config/compile/addresses.ts";
 
 const listener = (host: string, port = 8787) => ({ kind: "tcp", host, port }) as const;
 
