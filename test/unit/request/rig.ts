@@ -39,6 +39,8 @@ export class Relayed {
   /** The fault that its converter has found in the upstream's answer. */
   fault: UpstreamFault | undefined;
   aborted = false;
+  /** Whether the rest of its upstream's answer is read and discarded. */
+  discarded = false;
   /** Whether its upstream is paused. */
   held = false;
   /** Asks, when the upstream is silent, whether it still works; undefined: nobody can tell. */
@@ -85,9 +87,12 @@ export class Relayed {
       },
       converter: this.#converter(frame, heartbeat),
       body: {
-        ...{ discardRest() {}, bytesReceived: 0 },
+bytesReceived: 0,
         onSilence: (isWorking) => {
           this.isWorking = isWorking;
+        },
+        discardRest: () => {
+          this.discarded = true;
         },
         pause: (firmly = false) => {
           this.held = true;
