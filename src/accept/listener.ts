@@ -67,6 +67,7 @@ export class Listener {
       siteUrl: () => options.siteUrl?.(),
       limits: options.siteLimits,
       shares: options.connectionGuard?.shares,
+      consolePath: handlers.onConsole && options.consolePath,
       lingerMs: this.#limits.lingerMs,
       refuse: handlers.onRefusal,
     });
@@ -144,8 +145,8 @@ export class Listener {
       // Node's own refusal has neither a body nor a request id; `framingFault` requires the header instead
       // (docs/failure-model.md row 7).
       requireHostHeader: false,
-      // API paths are never upgraded: there, `Upgrade` is an ordinary header of a plain request (row 18). The same
-      // applies while an earlier request waits for its answer.
+      // Paths of the API and the console are never upgraded: there, `Upgrade` is an ordinary header of a plain request
+      // (row 18). The same applies while an earlier request waits for its answer.
       shouldUpgradeCallback: (req) => this.#connectionOf(req.socket).isIdle && this.#site.takesUpgrade(req),
     });
     server.maxHeadersCount = limits.headersMax;

@@ -25,6 +25,8 @@ interface SiteParts {
   readonly siteUrl: () => string | undefined;
   readonly limits: Partial<SiteLimits> | undefined;
   readonly shares: DescriptorShares | undefined;
+  /** The path of the console's pages, which the site never serves; undefined if there are none. */
+  readonly consolePath: string | undefined;
   /** How long a closed connection may still send what it has buffered. */
   readonly lingerMs: number;
   readonly refuse: (refused: Refusal, protocol: Protocol, reply: Reply) => void;
@@ -78,7 +80,7 @@ export class Site {
     if (this.#parts.siteUrl() === undefined || req.method !== "GET" || req.httpVersion !== "1.1") return false;
     const headers = new RequestHeaders(req.rawHeaders);
     if (headers.get("upgrade")?.toLowerCase() !== "websocket" || hasBody(headers)) return false;
-    const route = routeOf("GET", splitTarget(req.url ?? "").path, false);
+    const route = routeOf("GET", splitTarget(req.url ?? "").path, false, this.#parts.consolePath);
     return !isRefusal(route) && route.kind === "site";
   }
 
