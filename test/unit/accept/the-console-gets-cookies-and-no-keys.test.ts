@@ -19,7 +19,9 @@ test("a visit to the console has its cookies and its other headers, and no heade
       ...{ clock: systemClock, newRequestId: () => newRequestId(Date.now(), randomBytes), consolePath: "/console" },
     },
     {
-      ...{ onRequest: assert.fail, onRefusal: assert.fail, onCrash: assert.fail },
+      onRequest: () => assert.fail(),
+      onRefusal: () => assert.fail(),
+      onCrash: (error) => assert.fail(String(error)),
       renderRefusal: () => ({ status: 400, headers: {}, body: Buffer.from("refused") }),
       async onConsole({ headers }, reply) {
         seen.push(...headers.entries());

@@ -23,13 +23,13 @@ test("an upgrade at or below the console's path is answered by the console, and 
       ...{ siteUrl: () => site.url, consolePath: "/console" },
     },
     {
-      onRequest: assert.fail,
+      onRequest: () => assert.fail(),
       onRefusal: (_refused, _protocol, reply) => reply.whole(400, {}, Buffer.from("refused")),
       async onConsole(_visit, reply) {
         reply.whole(200, {}, Buffer.from("the console"));
       },
       renderRefusal: () => ({ status: 400, headers: {}, body: Buffer.from("refused") }),
-      onCrash: assert.fail,
+      onCrash: (error) => assert.fail(String(error)),
     },
   );
   const address = await listener.listen();
