@@ -101,7 +101,7 @@ function modelRoute(method: string, protocol: Protocol, wantsWebSocket: boolean)
   if (method === "HEAD") return { kind: "probe", protocol };
   if (method === "GET" && wantsWebSocket && protocol === "responses") {
     // RFC 9110 section 15.5.22: the answer names the protocol to use instead.
-    return refusal("upgrade_required", {}, { headers: { upgrade: "HTTP/1.1" } });
+    return refusal("upgrade_required", {}, { headers: { upgrade: "HTTP/1.1", connection: "Upgrade" } });
   }
   return methodNotAllowed(["POST", "HEAD"]);
 }

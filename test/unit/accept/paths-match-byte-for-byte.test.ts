@@ -83,6 +83,8 @@ test("a WebSocket upgrade of GET /v1/responses is 426, and other methods are 405
   );
   assert.equal(websocket?.status, 426);
   assert.equal(websocket.headers.upgrade, "HTTP/1.1");
+  // RFC 9110 section 7.8: whoever sends Upgrade also names it in Connection.
+  assert.match(websocket.headers.connection ?? "", /\bUpgrade\b/i);
   for (const [line, allow] of [
     ["GET /v1/responses HTTP/1.1", "POST, HEAD"],
     ["OPTIONS /v1/messages HTTP/1.1", "POST, HEAD"],

@@ -87,7 +87,7 @@ export class Relayed {
       },
       converter: this.#converter(frame, heartbeat),
       body: {
-bytesReceived: 0,
+        bytesReceived: 0,
         onSilence: (isWorking) => {
           this.isWorking = isWorking;
         },
