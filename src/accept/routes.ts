@@ -22,6 +22,8 @@ export type PathRoute =
 
 interface SideRow {
   readonly path: RegExp;
+  /** The path as docs/api.md writes it, for hints. */
+  readonly address: string;
   readonly methods: readonly string[];
   readonly name: SideName;
   readonly protocol: Protocol;
@@ -31,31 +33,55 @@ interface SideRow {
 const RESPONSE_ID = "(?:[A-Za-z0-9_-]{1,128}|[a-z]{1,16}_gw1\\.[A-Za-z0-9_.-]{1,1440})";
 
 const SIDE_ROWS: readonly SideRow[] = [
-  { path: /^\/v1\/usage$/, methods: ["GET"], name: "usage", protocol: "chat" },
-  { path: /^\/v1\/explain$/, methods: ["POST"], name: "explain", protocol: "chat" },
-  { path: /^\/v1\/messages\/count_tokens$/, methods: ["POST"], name: "count_tokens", protocol: "messages" },
-  { path: /^\/v1\/responses\/input_tokens$/, methods: ["POST"], name: "input_tokens", protocol: "responses" },
-  { path: /^\/v1\/responses\/compact$/, methods: ["POST"], name: "compact", protocol: "responses" },
+  { path: /^\/v1\/usage$/, address: "/v1/usage", methods: ["GET"], name: "usage", protocol: "chat" },
+  { path: /^\/v1\/explain$/, address: "/v1/explain", methods: ["POST"], name: "explain", protocol: "chat" },
+  {
+    path: /^\/v1\/messages\/count_tokens$/,
+    address: "/v1/messages/count_tokens",
+    methods: ["POST"],
+    name: "count_tokens",
+    protocol: "messages",
+  },
+  {
+    path: /^\/v1\/responses\/input_tokens$/,
+    address: "/v1/responses/input_tokens",
+    methods: ["POST"],
+    name: "input_tokens",
+    protocol: "responses",
+  },
+  {
+    path: /^\/v1\/responses\/compact$/,
+    address: "/v1/responses/compact",
+    methods: ["POST"],
+    name: "compact",
+    protocol: "responses",
+  },
   {
     path: new RegExp(`^/v1/responses/${RESPONSE_ID}$`),
+    address: "/v1/responses/{id}",
     methods: ["GET", "DELETE"],
     name: "stored_response",
     protocol: "responses",
   },
   {
     path: new RegExp(`^/v1/responses/${RESPONSE_ID}/cancel$`),
+    address: "/v1/responses/{id}/cancel",
     methods: ["POST"],
     name: "stored_response",
     protocol: "responses",
   },
   {
     path: new RegExp(`^/v1/responses/${RESPONSE_ID}/input_items$`),
+    address: "/v1/responses/{id}/input_items",
     methods: ["GET"],
     name: "stored_response",
     protocol: "responses",
   },
 ];
 
+/** What every path of the API begins with, and what a client's base address may lack. */
+const PREFIX = "/v1";
+const MODELS_ADDRESS = "/v1/models";
 const MODELS_PATH = /^\/v1\/models(?:\/([A-Za-z0-9._~:@%+-]{1,384}))?$/;
 
 /** Splits a request target at its first `?`; the returned query has no leading `?`. */
@@ -120,12 +146,21 @@ function methodNotAllowed(methods: readonly string[]): Refusal {
 /** 404 for an unknown API path. If `/v1` was repeated, the message gives the corrected path. */
 function nothingHere(canonical: string): Refusal {
   const single = canonical.replace(/^(?:\/v1)+(?=\/)/, "/v1");
-  const corrected = single === canonical ? undefined : protocolOfPath(single)?.path;
+  const corrected = single === canonical ? undefined : addressOf(single);
   if (corrected !== undefined) {
-    return refusal("doubled_prefix", { detail: `Use ${corrected}.` }, { headers: hintHeader(corrected) });
+    // Clients take a 404 whose message has the word "model" for an unknown model.
+    const detail = corrected.startsWith(MODELS_ADDRESS) ? undefined : `Use ${corrected}.`;
+    return refusal("doubled_prefix", { detail }, { headers: hintHeader(corrected) });
   }
   const ending = hintFor(canonical);
   return refusal("unknown_path", {}, ending === undefined ? {} : { headers: hintHeader(ending) });
+}
+
+/** The address of the endpoint at a path, with `{id}` for an id; undefined if there is no endpoint. */
+function addressOf(path: string): string | undefined {
+  const models = MODELS_PATH.exec(path);
+  if (models) return models[1] === undefined ? MODELS_ADDRESS : `${MODELS_ADDRESS}/{id}`;
+  return protocolOfPath(path)?.path ?? SIDE_ROWS.find((row) => row.path.test(path))?.address;
 }
 
 /** The header that shows which address was probably meant, to a person or to a client that prints headers. */
@@ -133,10 +168,16 @@ export function hintHeader(path: string): Record<string, string> {
   return { "x-tollgate-hint": `use ${path}` };
 }
 
-/** The model path that a wrong path most likely meant, judged by its ending; undefined if nothing suggests one. */
+/** The paths that clients post to. */
+const POSTED: readonly string[] = [
+  ...PROTOCOL_NAMES.map((name) => PROTOCOLS[name].path),
+  ...SIDE_ROWS.filter(({ methods }) => methods.includes("POST")).map(({ address }) => address),
+];
+
+/** The path that a wrong path most likely meant, judged by its ending; undefined if nothing suggests one. */
 export function hintFor(path: string): string | undefined {
   const canonical = canonicalPath(path).replace(/\/$/, "");
-  return PROTOCOL_NAMES.map((name) => PROTOCOLS[name]).find((facts) => canonical.endsWith(facts.upstreamPath))?.path;
+  return POSTED.find((posted) => canonical.endsWith(posted.slice(PREFIX.length)));
 }
 
 /** Whether the most lenient server would read a path as the root. */
