@@ -7,7 +7,7 @@ import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson, nestsWithin } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";
 import { type CallIdentity, callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";
-import { finishOf } from "../rules/finish-words.ts";
+import { knownFinish } from "../rules/finish-words.ts";
 import { imageOfItem } from "../rules/media.ts";
 import { beyondLimit, brokenOff, errorIn, invalid, reported } from "../watch.ts";
 import { countOutput } from "./produced.ts";
@@ -153,10 +153,8 @@ export function callText(item: JsonObject): string {
  */
 export function stopOf(response: JsonObject, incomplete = response.status === "incomplete"): Stop | "failure" {
   if (!incomplete) return stopFor("end");
-  const word = objectOf(response.incomplete_details)?.reason;
-  // Without a reason it counts as the output limit; `end` would hide that something is missing.
-  if (word === undefined || word === null || word === "") return stopFor("output-limit");
-  const reason = finishOf(word);
+  // Without a known reason it counts as the output limit; `end` would hide that something is missing.
+  const reason = knownFinish(objectOf(response.incomplete_details)?.reason) ?? "output-limit";
   if (reason === "failure") return reason;
-  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason ?? "end");
+  return reason === "refusal" ? SILENT_REFUSAL : stopFor(reason);
 }
