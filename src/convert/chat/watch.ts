@@ -215,11 +215,18 @@ export class ChatWatcher implements Watcher {
 }
 
 /**
- * Whether a chunk has no meaning: a ping in another protocol's form, or a chunk whose choices are `null`. SDKs fail on
- * both.
+ * Whether a chunk has no meaning: a ping in another protocol's form, a chunk whose choices are `null`, or an event of
+ * the server's own (rule 48). SDKs fail on all of them.
  */
 export function saysNothing(name: string, chunk: JsonObject): boolean {
-  return name === "ping" || chunk.type === "ping" || chunk.choices === null;
+  return name === "ping" || chunk.type === "ping" || chunk.choices === null || isOfServer(name);
+}
+
+/** Names that are no server's own: none, errors, and the events of the other protocols, whose text would be lost. */
+const COMMON_NAMES = /^(?:|message|error|message_.*|content_block_.*|response\..*)$/;
+
+function isOfServer(name: string): boolean {
+  return !COMMON_NAMES.test(name);
 }
 
 /** Defined only for a chunk with one text and nothing else: no end, usage, call or second choice. */
