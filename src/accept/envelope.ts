@@ -86,10 +86,16 @@ function envelopeIn(
     requiredFault(facts, json) ??
     limitFault(facts, json) ??
     optionalFault(facts, json);
-  if (fault) return fault;
+  if (fault) return named(fault, json);
   const predictedBytes = memberValue(body, scan, "prediction")?.length ?? 0;
   const envelope = envelopeOf(facts, json, { bodyBytes: body.length, predictedBytes }, scan.tokens);
-  return "refused" in envelope ? envelope : { envelope, json, scan, body, surplus };
+  return "refused" in envelope ? named(envelope, json) : { envelope, json, scan, body, surplus };
+}
+
+/** A fault with the model as typed, by which an operator finds out what the client was meant to use. */
+function named(fault: Refusal, { model }: JsonObject): Refusal {
+  const isTyped = typeof model === "string" && model !== "";
+  return isTyped ? { ...fault, facts: { ...fault.facts, model } } : fault;
 }
 
 function withoutLimit(facts: ProtocolFacts): ProtocolFacts {

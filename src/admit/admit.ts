@@ -15,7 +15,7 @@ import type { RequestId } from "../values/request-id.ts";
 import { holdWhatIsSent, mayBeKept } from "./kept-reply.ts";
 import { readKeyView } from "./key-view.ts";
 import { type Permit, permitOf } from "./permit.ts";
-import { type RefusingParts, refusedBy, storeRefusal } from "./refused.ts";
+import { type RefusingParts, refusedBy, storeRefusal, withGroup } from "./refused.ts";
 import { measure, type Quote } from "./terms.ts";
 
 export interface AdmitInput {
@@ -106,8 +106,7 @@ function quoteOf(facts: Envelope, catalog: Catalog): Quote | Refusal {
 async function refuseUnasked(input: AdmitInput, refused: Refusal, parts: AdmitParts): Promise<Refusal> {
   const view = input.view ?? (await readKeyView(input.key, input.address, parts));
   if (isRefusal(view)) return view;
-  // A body that could not be read names no model, so the key's group is irrelevant.
-  return isRefusal(input.facts) ? refused : { ...refused, facts: { ...refused.facts, group: view.key.group } };
+  return withGroup(refused, view.key.group);
 }
 
 function questionOf(input: AdmitInput, { terms, groups }: Quote): AdmitAsk {

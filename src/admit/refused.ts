@@ -20,6 +20,11 @@ export function refuseKey(cause: KeyRefusalCause, { hash }: Pick<WellFormedKey, 
   return refusal(cause);
 }
 
+/** A refusal of a good key's request with the key's group, which is irrelevant if the body names no model. */
+export function withGroup(refused: Refusal, group: string): Refusal {
+  return refused.facts.model === undefined ? refused : { ...refused, facts: { ...refused.facts, group } };
+}
+
 /** The refusal if the store gave no answer; any other error is rethrown. */
 export function storeRefusal(error: unknown): Refusal {
   if (error instanceof StoreError) return refusal(error.kind === "older" ? "store_older" : "store_unavailable");

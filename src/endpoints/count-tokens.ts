@@ -5,6 +5,7 @@
  */
 import { type ReadBody, readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
+import { withGroup } from "../admit/refused.ts";
 import {
   type CountedProtocol,
   countedOf,
@@ -63,7 +64,7 @@ export async function countTokens(
     readEnvelopeInTurns(protocol, bytes, { limitOptional: true });
   const shown = await readCounted(protocol, body);
   const read = isRefusal(shown) ? shown : await withReferences(shown, view.key.tag, readCounted, parts);
-  if (isRefusal(read)) return read;
+  if (isRefusal(read)) return withGroup(read, view.key.group);
   record.asked(read.envelope.model);
   const model = modelFor(view, read.envelope.model, parts.settings().catalog);
   if (isRefusal(model)) return model;
