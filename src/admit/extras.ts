@@ -2,6 +2,7 @@
 import type { Model, Route } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { Envelope } from "../values/members/envelope.ts";
+import { HOSTED_TOOL_REMEDY } from "../values/members/hosted-tools.ts";
 import type { Price } from "../values/price.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { optionPriceName, reachesUpstream, toolPriceName } from "../values/tokens/tool-calls.ts";
@@ -46,10 +47,6 @@ export function unpricedTools({ hostedTools }: Envelope, { tools }: Price): read
   return hostedTools.length === 0 ? hostedTools : hostedTools.filter((type) => !tools.has(toolPriceName(type)));
 }
 
-/** The remedy for users whose client adds the tool by itself (docs/clients.md). */
-const REMEDY_TOOLS =
-  'Remove the tool, or switch it off in the client: web_search = "disabled" in Codex, WebSearch under permissions.deny in Claude Code.';
-
 /**
  * A hosted tool without a price that cannot be left out: either it is required, or no other tool is offered, so the
  * answer would be a different one without it.
@@ -81,5 +78,5 @@ export function findUnpriced(facts: Envelope, model: Model): Refusal | undefined
   if (option !== undefined) return refuse(option, `What "${option}" asks for`);
   if (!routes.some((route) => buysTools(route, facts.protocol))) return undefined;
   const tool = neededTool(facts, price);
-  return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`, REMEDY_TOOLS);
+  return tool === undefined ? undefined : refuse("tools", `The hosted tool "${tool}"`, HOSTED_TOOL_REMEDY);
 }

@@ -88,13 +88,15 @@ class Refused extends Error {
  * Ends the translation with a refusal.
  * @param param the member at fault, in the client's spelling.
  * @param detail one sentence about this request, with its full stop.
+ * @param remedy what helps in this case, if the cause's own remedy does not say it.
  */
 export function refuse(
   cause: Extract<Cause, "untranslatable" | "unsupported_parameter" | "wrong_type" | "missing_field">,
   param: string,
   detail: string,
+  remedy?: string,
 ): never {
-  throw new Refused(refusal(cause, { param, detail }));
+  throw new Refused(refusal(cause, { param, detail, remedy }));
 }
 
 /**

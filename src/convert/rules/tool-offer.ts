@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Capabilities } from "../../values/catalog.ts";
+import { HOSTED_TOOL_REMEDY } from "../../values/members/hosted-tools.ts";
 import type { CustomTool, FunctionTool, HostedTool, HubRequest, ToolChoice, ToolRef, TypedTool } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 import { refuse } from "./read.ts";
@@ -81,7 +82,14 @@ function leaveHosted(
 ): void {
   for (const tool of left) {
     if (others === 0 || mustUse(choice, tool) || tool.demanded) {
-      refuse("unsupported_parameter", tool.param, "The vendor's servers run this tool; it is not offered here.");
+      // A member that asks for a tool is written by the user; tools are also added by clients.
+      const remedy = tool.demanded ? undefined : HOSTED_TOOL_REMEDY;
+      refuse(
+        "unsupported_parameter",
+        tool.param,
+        "The vendor's servers run this tool; it is not offered here.",
+        remedy,
+      );
     }
     losses.drop(`tools.${familyOf(tool.hosted)}`, tool.param);
   }

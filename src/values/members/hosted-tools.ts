@@ -5,6 +5,10 @@
 import { isObject, type JsonObject } from "../json-object.ts";
 import type { Protocol } from "../protocol.ts";
 
+/** The remedy for users whose client adds such a tool by itself (docs/clients.md). */
+export const HOSTED_TOOL_REMEDY =
+  'Remove the tool, or switch it off in the client: web_search = "disabled" in Codex, WebSearch under permissions.deny in Claude Code.';
+
 /** Types of tools that the client runs, or that cost nothing except tokens. */
 const OWN_TYPES: Readonly<Record<Protocol, RegExp>> = {
   chat: /^(?:function|custom)$/,
