@@ -43,11 +43,12 @@ export function renderStreamFailure(answer: ErrorAnswer, requestId: string, code
 }
 
 /**
- * The message. Messages errors have no `param`, so the sentence begins with the member at fault; a 404 contains its
- * code (rule 47).
+ * The message. Messages errors have no `param`, so the sentence begins with the member at fault, in the spelling of the
+ * protocol's own server (`messages.0.content.1`); a 404 contains its code (rule 47).
  */
 function message(answer: ErrorAnswer): string {
   if (answer.upstreamCode === TOO_LONG) return tooLongSentence(answer.message);
   const named = answer.identifier === "model_not_found" ? `model_not_found: ${answer.message}` : answer.message;
-  return answer.param === null || answer.cause === "upstream_rejected" ? named : `${answer.param}: ${named}`;
+  if (answer.param === null || answer.cause === "upstream_rejected") return named;
+  return `${answer.param.replace(/\[(\d+)\]/g, ".$1")}: ${named}`;
 }

@@ -43,9 +43,9 @@ const CASES: readonly (readonly [Protocol, Fields, string])[] = [
   [
     "messages",
     { messages: said({ type: "document", source: { type: "file", file_id: "f" } }) },
-    "messages[0].content[0].source.file_id",
+    "messages.0.content.0.source.file_id",
   ],
-  ["messages", { messages: said({ type: "container_upload", file_id: "f" }) }, "messages[0].content[0].file_id"],
+  ["messages", { messages: said({ type: "container_upload", file_id: "f" }) }, "messages.0.content.0.file_id"],
   ["messages", { tools: [{ type: "web_search_20250305", name: "web_search" }] }, "tools"],
   ["messages", { tools: [{ type: "code_execution_20250825", name: "code_execution" }] }, "tools"],
   ["messages", { mcp_servers: [{ type: "url", url: "https://x", name: "x" }] }, "mcp_servers"],
