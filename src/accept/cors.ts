@@ -7,8 +7,19 @@ import type { ReplyHeaders } from "./reply.ts";
 
 const PREFLIGHT_AGE_S = 600;
 const REQUEST_HEADERS_CHARS_MAX = 1_024;
-const EXPOSED =
-  "x-request-id, request-id, retry-after, x-should-retry, x-tollgate-origin, x-tollgate-hint, x-tollgate-clamped, x-tollgate-budget-reset, x-tollgate-paid-by, x-tollgate-translation";
+/** The rate limits of a group, in the spelling of each protocol's SDKs. */
+const LIMITS = ["requests", "tokens"].flatMap((bucket) =>
+  ["limit", "remaining", "reset"].flatMap((what) => [
+    `x-ratelimit-${what}-${bucket}`,
+    `anthropic-ratelimit-${bucket}-${what}`,
+  ]),
+);
+/** What a page may read of an answer: every header that docs/errors.md tells clients to read, and the limits. */
+const EXPOSED = [
+  ...["x-request-id", "request-id", "retry-after", "x-should-retry", "x-tollgate-origin", "x-tollgate-hint"],
+  ...["x-tollgate-clamped", "x-tollgate-budget-reset", "x-tollgate-paid-by", "x-tollgate-translation"],
+  ...LIMITS,
+].join(", ");
 
 const NONE: ReplyHeaders = Object.freeze({});
 
@@ -37,7 +48,7 @@ export function preflightHeaders(
   const asked = headers.get("access-control-request-headers") ?? "";
   const plain = asked.length <= REQUEST_HEADERS_CHARS_MAX && /^[a-z0-9_, -]+$/i.test(asked);
   return {
-    "access-control-allow-methods": "GET, POST, HEAD",
+    "access-control-allow-methods": "GET, POST, HEAD, DELETE",
     "access-control-max-age": String(PREFLIGHT_AGE_S),
     ...(plain ? { "access-control-allow-headers": asked } : {}),
   };
