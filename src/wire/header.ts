@@ -28,8 +28,7 @@ const END_TO_END = /^(?:content-length|host|x-forwarded-.*)$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const SAFE_VALUE = /^[\t\x20-\x7e]*$/;
-const DIGITS = /^[0-9]{1,10}$/;
-const MILLISECONDS = /^[0-9]{1,10}(?:\.[0-9]{1,20})?$/;
+const DECIMAL = /^[0-9]{1,10}(?:\.[0-9]{1,20})?$/;
 const IMF_FIXDATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-3][0-9] (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [0-9]{4} [0-2][0-9]:[0-5][0-9]:[0-6][0-9] GMT$/;
 
@@ -62,15 +61,16 @@ export function safeHeaderValue(text: string): boolean {
 }
 
 /**
- * Reads `retry-after` (RFC 9110 section 10.2.3): whole seconds, or a date in the preferred format; the two obsolete
- * date formats are not supported.
+ * Reads `retry-after` (RFC 9110 section 10.2.3): seconds, or a date in the preferred format; the two obsolete date
+ * formats are not supported. Seconds may have a fraction, which the RFC does not allow but servers send
+ * (https://github.com/urllib3/urllib3/issues/2861).
  * @param nowMs milliseconds since the epoch.
  * @returns whole seconds, rounded up, from 0 to 3600; undefined for anything else, including a date in the past.
  */
 export function parseRetryAfterS(text: string, nowMs: number): number | undefined {
   const value = text.trim();
   let seconds: number;
-  if (DIGITS.test(value)) seconds = Number(value);
+  if (DECIMAL.test(value)) seconds = Math.ceil(Number(value));
   else if (IMF_FIXDATE.test(value)) seconds = Math.ceil((Date.parse(value) - nowMs) / 1_000);
   else return undefined;
   // A date that does not exist gives NaN, which fails the comparison; adding 0 turns -0 into 0.
@@ -84,7 +84,7 @@ export function parseRetryAfterS(text: string, nowMs: number): number | undefine
  */
 export function parseRetryAfterMs(text: string): number | undefined {
   const value = text.trim();
-  if (!MILLISECONDS.test(value)) return undefined;
+  if (!DECIMAL.test(value)) return undefined;
   const ms = Math.ceil(Number(value));
   return ms <= RETRY_AFTER_S_MAX * 1_000 ? ms : undefined;
 }
