@@ -251,8 +251,10 @@ function nothingThere({ path, meantForApi }: SiteRequest): Refusal | undefined {
   if (isOfAdmin(path)) return refusal("unknown_path", { detail: "Health and metrics are at the admin address alone." });
   if (!meantForApi || isRoot(path)) return undefined;
   const meant = hintFor(path);
-  const lacks = "he base address of the client probably lacks /v1.";
-  const detail = meant === undefined ? `T${lacks}` : `Use ${meant}: t${lacks}`;
+  // A path that ends with the whole of an API path comes from a base address that is made for another server.
+  const isLonger = meant !== undefined && path.toLowerCase().endsWith(meant);
+  const wrong = `he base address of the client probably ${isLonger ? "has a part too many" : "lacks /v1"}.`;
+  const detail = meant === undefined ? `T${wrong}` : `Use ${meant}: t${wrong}`;
   return refusal("unknown_path", { detail }, { headers: hintOf(path) });
 }
 
