@@ -216,7 +216,7 @@ export class ChatWatcher implements Watcher {
 
 /**
  * Whether a chunk has no meaning: a ping in another protocol's form, a chunk whose choices are `null`, or an event of
- * the server's own (rule 48). SDKs fail on all of them.
+ * the server's own (docs/translation-rules.md rule 48). SDKs fail on all of them.
  */
 export function saysNothing(name: string, chunk: JsonObject): boolean {
   return name === "ping" || chunk.type === "ping" || chunk.choices === null || isOfServer(name);
