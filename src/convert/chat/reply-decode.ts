@@ -25,7 +25,7 @@ import { readWholeUsage } from "./usage.ts";
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = errorIn(json);
   if (error) return reported(error.type, error.code, error.message);
-  const choice = objectOf(arrayOf(json.choices)[0]);
+  const choice = choiceIn(json);
   const message = choice && messageOf(choice);
   if (!choice || !message) return invalid("a chat completion without a choice");
   const finish = finishOfChoice(choice) ?? "end";
@@ -41,6 +41,12 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
     },
     countChoices(json.choices),
   );
+}
+
+/** The choice that a stream would be read from: more than one is never asked for (rule 30), but a server may send more. */
+function choiceIn(json: JsonObject): JsonObject | undefined {
+  const choices = arrayOf(json.choices);
+  return objectOf(choices.find((choice) => objectOf(choice)?.index === 0) ?? choices[0]);
 }
 
 /** Reasoning, text, refusal, calls; chat's members have no order of their own (rule 39). */
