@@ -72,6 +72,11 @@ export interface DispatchAsk<T> {
   readonly signal: AbortSignal;
   /** Who queues while upstreams are full; undefined: the request does not wait. */
   readonly owner?: Owner;
+  /**
+   * Whether it is about a request that an upstream has begun to answer. It then needs no slot: the running requests may
+   * have all of them until they know the answer.
+   */
+  readonly isAside?: boolean | undefined;
   /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */
   readonly conversation?: string | undefined;
   /** The upstream of the conversation, if it is known more reliably than from what was remembered. */

@@ -10,7 +10,7 @@ import type { Clock } from "../values/time.ts";
 import type { AttemptRequest, DispatchAsk } from "./ask.ts";
 import { type Failure, rowOf } from "./failure.ts";
 import type { UpstreamPool } from "./upstream/pool.ts";
-import type { Slot } from "./upstream/slots.ts";
+import { NO_SLOT, type Slot } from "./upstream/slots.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 
 /** A route that can carry the request. */
@@ -104,13 +104,14 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
   for (const route of routes) {
     const upstream = pool.get(route.upstream);
     if (!upstream) continue;
-    if (!upstream.slots.hasRoom()) {
+    if (!ask.isAside && !upstream.slots.hasRoom()) {
       full ??= [];
       full.push(route);
       continue;
     }
     const encoded = ask.encodeFor(route);
     if (isRefusal(encoded)) refusedBy ??= encoded;
+    else if (ask.isAside) return { kind: "chosen", choice: { route, upstream, encoded, slot: NO_SLOT, probe: false } };
     else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.slots.take()) };
   }
   // A request that none of the full routes can carry is refused at once, not after a wait.

@@ -319,19 +319,21 @@ class StreamRelay {
   /** Ends a stream without a count by what its server says about the answer, which the client can retrieve. */
   #endAsKept(kept: KeptAnswer, fault: UpstreamFault): void {
     this.#isAsking = true;
+    const seen = this.#watch.keptCounts();
     this.#watch.letFlow();
     this.#heldBack?.end();
-    void kept.state().then((state) => this.#guard(() => this.#keptIs(state, fault)));
+    void kept.state().then((state) => this.#guard(() => this.#keptIs(state, fault, seen)));
   }
 
-  #keptIs(kept: KeptState, fault: UpstreamFault): void {
+  /** @param seen the counts when the stream ended. */
+  #keptIs(kept: KeptState, fault: UpstreamFault, seen: SeenCounts): void {
     // A client can ask for an answer that takes longer than its request may. What such a model has thought is owed, too.
     const isTooSlow = kept.state === "running" && fault.cause === "upstream_timeout";
     const isUncounted = kept.state === "ended" && !kept.counts.final;
     this.#delivered ||= kept.state === "ended" || isTooSlow;
     this.#stopped ||= isUncounted || isTooSlow;
-    const counts = this.#watch.counts();
-    this.#endUncounted(fault, kept.state === "ended" ? { ...counts, ...kept.counts, countedLater: true } : counts);
+    if (kept.state === "ended") this.#endUncounted(fault, countsOfKept(kept.counts, seen));
+    else this.#endUncounted(fault, isTooSlow ? seen : undefined);
   }
 
   /**
@@ -483,6 +485,12 @@ class StreamRelay {
     const bytes = this.#watch.paused ? undefined : converter.heartbeat();
     if (bytes && !reply.gone) reply.write(bytes);
   }
+}
+
+/** Some servers leave the usage, or output that the stream has shown, out of an answer that they keep. */
+function countsOfKept({ usage, final, produced }: AttemptCounts, seen: SeenCounts): SeenCounts {
+  const most = produced.bytes < seen.produced.bytes ? seen.produced : produced;
+  return { ...seen, usage: usage ?? seen.usage, final, produced: most, countedLater: true };
 }
 
 function bytesOf(frames: readonly ClientFrames[]): Uint8Array {

@@ -57,6 +57,11 @@ export class StreamWatch {
     return this.#withSilence(this.#parts.converter.counts(), this.#parts.clock.monotonicMs());
   }
 
+  /** The same, with the silence after the client stopped waiting: it can retrieve what its model thinks meanwhile. */
+  keptCounts(): SeenCounts {
+    return withSilence(this.#parts.converter.counts(), this.#silence.ms(this.#parts.clock.monotonicMs()));
+  }
+
   #withSilence(counts: AttemptCounts, nowMs: number): SeenCounts {
     const now = withSilence(counts, this.#silence.ms(nowMs));
     return this.#then ? endedSilence(this.#then, now) : now;

@@ -23,6 +23,9 @@ export interface Slot {
   release(nowMs?: number): void;
 }
 
+/** For what needs no slot. */
+export const NO_SLOT: Slot = { release() {} };
+
 /** Weight of the newest service time in the average. */
 const NEWEST_SHARE = 0.2;
 

@@ -88,7 +88,8 @@ export class Upstream {
     this.#query = base.search;
     this.#head = compileRequestHead(settings);
     this.#pool = new Pool(base.origin, {
-      connections: settings.maxConcurrency,
+      // One for each slot. A server that keeps answers may be asked about that of each running request, too.
+      connections: settings.maxConcurrency * (settings.protocol === "responses" ? 2 : 1),
       pipelining: 1,
       allowH2: false,
       // Cleans up the socket. The effective timer is in `Call`: it starts with the request and is exact.

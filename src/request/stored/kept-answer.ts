@@ -17,8 +17,6 @@ export type KeptState =
   | { readonly state: "running" }
   /** It has ended, and this is all of it. */
   | { readonly state: "ended"; readonly counts: AttemptCounts }
-  /** It could not be asked, because all of its slots are taken. */
-  | { readonly state: "busy" }
   /** It has no such answer, the answer failed, or it does not tell. */
   | { readonly state: "unknown" };
 
@@ -30,25 +28,26 @@ const ANSWER_MS_MAX = 5_000;
 
 const UNKNOWN: KeptState = { state: "unknown" };
 
+type AskParts = Pick<PipelineParts, "dispatcher" | "clock" | "cut">;
+
 /** @param route of the upstream that has begun the answer. */
-export function askKeptAt(route: Route, { dispatcher, clock }: Pick<PipelineParts, "dispatcher" | "clock">): AskKept {
+export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): AskKept {
   return async (id) => {
     try {
       const result = await dispatcher.run({
         routes: [route],
         stream: false,
+        isAside: true,
         method: "GET",
         pathSuffix: `/${encodeURIComponent(id)}`,
         headers: [],
         deadlineMs: clock.monotonicMs() + ANSWER_MS_MAX,
-        // The client may disconnect meanwhile: its bill depends on the answer all the more.
-        signal: new AbortController().signal,
+        // The client may disconnect meanwhile: its bill depends on the answer all the more. A drain does not wait for it.
+        signal: cut,
         encodeFor: requestForStored,
         inspector: storedInspector,
       });
-      if (!result.answered) return result.attempts.length === 0 ? { state: "busy" } : UNKNOWN;
-      const { reply } = result.token;
-      return reply ? stateOf(reply.json) : UNKNOWN;
+      return result.answered && result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
     } catch {
       return UNKNOWN;
     }
@@ -62,12 +61,13 @@ function stateOf(response: JsonObject): KeptState {
     case "in_progress":
       return { state: "running" };
     case "completed":
-    case "incomplete": {
+    case "incomplete":
+    case "cancelled": {
       const usage = readUsage(response);
-      return {
-        state: "ended",
-        counts: { usage, final: usage !== undefined, produced: countOutput(response.output) },
-      };
+      const produced = countOutput(response.output);
+      // Its client may have cancelled it, and can retrieve what was written by then.
+      if (response.status === "cancelled" && usage === undefined && produced.bytes === 0) return UNKNOWN;
+      return { state: "ended", counts: { usage, final: usage !== undefined, produced } };
     }
     default:
       return UNKNOWN;
@@ -80,6 +80,8 @@ export class KeptAnswer {
   readonly #id: () => string | undefined;
   /** What the silent upstream has said, if that ends the stream. */
   #last: KeptState | undefined;
+  /** Whether it has sent something since it was asked. */
+  #hasGoneOn = false;
 
   /** @param id the upstream's own; undefined while the client cannot have it. */
   constructor(ask: AskKept, id: () => string | undefined) {
@@ -89,14 +91,16 @@ export class KeptAnswer {
 
   /** Whether a silent upstream is to be waited for. */
   async isStillWritten(): Promise<boolean> {
+    this.#hasGoneOn = false;
     const answer = await this.#asked();
-    const waits = answer.state === "running" || answer.state === "busy";
-    this.#last = waits ? undefined : answer;
-    return waits;
+    const isRunning = answer.state === "running";
+    this.#last = isRunning || this.#hasGoneOn ? undefined : answer;
+    return isRunning;
   }
 
   /** The upstream has sent something, so what it said before does not apply any more. */
   heard(): void {
+    this.#hasGoneOn = true;
     this.#last = undefined;
   }
 

@@ -1,0 +1,94 @@
+/**
+ * What the gateway reads from a server's word about an answer that it keeps, and when it can ask
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import test, { type TestContext } from "node:test";
+import { askKeptAt } from "../../../src/request/stored/kept-answer.ts";
+import { systemClock } from "../../../src/values/time.ts";
+import { ask, assertAnswered, byName, rig, route, upstream } from "../dispatch/rig.ts";
+
+const ROUTE = route("east", {}, "responses");
+const USAGE = { input_tokens: 11, output_tokens: 700, total_tokens: 711 };
+const OUTPUT = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "part" }] }];
+
+/** A server with one slot, and a stream that has it. */
+async function scene(t: TestContext, told: (response: ServerResponse) => void) {
+  const server = createServer((request, response) => {
+    request.resume();
+    if (request.method === "GET") told(response);
+    else response.writeHead(200, { "content-type": "text/event-stream" }).write("data: first\n\n");
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const { dispatcher } = rig(t, [upstream("east", base, { protocol: "responses", maxConcurrency: 1 })]);
+  const stream = await dispatcher.run(ask([ROUTE]));
+  assertAnswered(stream);
+  t.after(() => stream.body?.abort());
+  const cut = new AbortController();
+  return {
+    dispatcher,
+    cut,
+    asked: () => askKeptAt(ROUTE, { dispatcher, clock: systemClock, cut: cut.signal })("resp_1"),
+  };
+}
+
+function json(status: number, body: unknown) {
+  return (response: ServerResponse) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+}
+
+for (const [title, body, expected] of [
+  ["queued: it still writes", { status: "queued" }, ["running"]],
+  ["in progress: it still writes", { status: "in_progress" }, ["running"]],
+  ["completed: its count", { status: "completed", usage: USAGE, output: OUTPUT }, ["ended", 700, true, 4]],
+  ["incomplete: its count", { status: "incomplete", usage: USAGE, output: OUTPUT }, ["ended", 700, true, 4]],
+  ["completed without a count: its output", { status: "completed", output: OUTPUT }, ["ended", undefined, false, 4]],
+  ["cancelled: what was written by then", { status: "cancelled", output: OUTPUT }, ["ended", undefined, false, 4]],
+  ["cancelled with a count", { status: "cancelled", usage: USAGE, output: [] }, ["ended", 700, true, 0]],
+  ["cancelled with nothing to retrieve", { status: "cancelled", output: [] }, ["unknown"]],
+  ["failed", { status: "failed", usage: USAGE, output: OUTPUT }, ["unknown"]],
+  ["another word", { status: "thinking", usage: USAGE, output: OUTPUT }, ["unknown"]],
+] as const) {
+  test(title, async (t) => {
+    const { asked } = await scene(t, json(200, { id: "resp_1", object: "response", ...body }));
+    const said = await asked();
+    const { state } = said;
+    const counts = state === "ended" ? [said.counts.usage?.output, said.counts.final, said.counts.produced.bytes] : [];
+    assert.deepEqual([state, ...counts], expected);
+  });
+}
+
+for (const [title, told] of [
+  ["a server that does not know the answer", json(404, {})],
+  ["one that fails", json(500, {})],
+  ["one that answers with no object", json(200, [])],
+] as const) {
+  test(`${title} tells nothing`, async (t) => {
+    const { asked } = await scene(t, told);
+    assert.deepEqual(await asked(), { state: "unknown" });
+  });
+}
+
+test("an upstream that is no longer configured is not waited for", async (t) => {
+  const { dispatcher, asked } = await scene(t, json(200, { status: "in_progress" }));
+  dispatcher.replace(byName([upstream("west", "http://127.0.0.1:9/v1")]));
+  assert.deepEqual(await asked(), { state: "unknown" });
+});
+
+test("the deadline of a drain does not wait for a server that is slow to answer", async (t) => {
+  const arrived = Promise.withResolvers<void>();
+  const { cut, asked } = await scene(t, () => arrived.resolve());
+  const said = asked();
+  await arrived.promise;
+  cut.abort();
+  assert.deepEqual(await said, { state: "unknown" });
+});
