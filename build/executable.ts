@@ -34,6 +34,8 @@ export function makeExecutable(scripts: ReadonlyMap<string, string>, output: str
         executable: "node",
         output: "tollgate",
         disableExperimentalSEAWarning: true,
+        // Its text is the program of a thread, too (src/config/thread/thread.ts).
+        assets: { "launcher.cjs": "launcher.cjs" },
       }),
     );
     node("--build-sea", "sea.json");

@@ -1,8 +1,10 @@
 /**
  * The entry of a bundle. It is one program for both kinds of process: a gateway with `workers` starts this same file as a worker
- * (node:cluster says which one this is); otherwise it is the command line.
+ * (node:cluster says which one this is); otherwise it is the command line. A thread of either loads a configuration
+ * (src/config/thread/thread.ts).
  */
 import cluster from "node:cluster";
+import { isMainThread } from "node:worker_threads";
 import { tuneHeap } from "../src/telemetry/heap.ts";
 
 /**
@@ -21,5 +23,6 @@ async function readAll(): Promise<void> {
   loadConfig({ text, env: {} });
 }
 
-if (tollgateRead) void readAll().then(() => tollgateRead(tuneHeap));
+if (!isMainThread) void import("../src/config/thread/program.ts");
+else if (tollgateRead) void readAll().then(() => tollgateRead(tuneHeap));
 else void (cluster.isWorker ? import("../src/worker.ts") : import("../src/main.ts"));

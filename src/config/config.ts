@@ -1,10 +1,12 @@
 /** The entry point of this folder: turns `tollgate.yaml` into `Settings`. The only file that reads the environment. */
 import { readFileSync } from "node:fs";
+import { BUILD } from "../values/program/program.ts";
 import { CONFIG_FILE } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import type { Sources } from "./expand.ts";
-import { type ConfigCopy, type Loaded, loadText, sourcesOfCopy } from "./load.ts";
+import { type ConfigCopy, type Loaded, loadFile, loadText, sourcesOfCopy } from "./load.ts";
 import type { Problem } from "./problems.ts";
+import { unpackSettings } from "./thread/packed.ts";
 import * as watching from "./watch.ts";
 
 export { DEFAULTS, LIMITS } from "./defaults.ts";
@@ -17,7 +19,7 @@ export type { ConfigWatch } from "./watch.ts";
 export { asWritten } from "./written/written.ts";
 export { CONFIG_FILE };
 
-/** Where `loadConfig` and `watchConfig` read from. Default: the process's environment and the file system. */
+/** Where a configuration is read from. Default: the process's environment and the file system. */
 interface ConfigSources {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Returns the text of a file, or throws as `node:fs` does. */
@@ -38,7 +40,7 @@ export function environment(): Readonly<Record<string, string | undefined>> {
 export function loadConfig(options: { file?: string | undefined; text?: string | undefined } & ConfigSources): Loaded {
   const { file = CONFIG_FILE, text } = options;
   const sources = sourcesOf(options);
-  return text === undefined ? watching.loadFile(file, sources) : loadText(file, text, sources);
+  return text === undefined ? loadFile(file, sources) : loadText(file, text, sources);
 }
 
 /**
@@ -47,6 +49,7 @@ export function loadConfig(options: { file?: string | undefined; text?: string |
  * @returns the settings that `loadConfig` returned with the copy, if the environment is the same.
  */
 export function loadCopy(file: string, copy: ConfigCopy): Loaded {
+  if (copy.made?.build === BUILD.build) return { settings: unpackSettings(copy.made.packed), copy };
   return loadText(file, copy.text, sourcesOfCopy(copy, environment()));
 }
 
@@ -58,9 +61,10 @@ export function loadCopy(file: string, copy: ConfigCopy): Loaded {
 export function watchConfig(
   options: Pick<watching.WatchOptions, "file" | "copy" | "onSettings" | "onProblems"> & {
     clock?: Clock | undefined;
-  } & ConfigSources,
+  } & Pick<ConfigSources, "env">,
 ): watching.ConfigWatch {
-  return watching.watchConfig({ ...options, ...sourcesOf(options), clock: options.clock ?? systemClock });
+  const { env = environment(), clock = systemClock } = options;
+  return watching.watchConfig({ ...options, env, clock });
 }
 
 /** One problem as `tollgate check` prints it: `tollgate.yaml:12:5: models.big-1.price.input: …`. */

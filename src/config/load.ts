@@ -8,6 +8,7 @@ import { compile } from "./compile/compile.ts";
 import { type Loose, Reader } from "./compile/reader.ts";
 import { type ConfigDocument, readDocument } from "./document.ts";
 import { expandReferences, type Sources } from "./expand.ts";
+import { codeOf } from "./found.ts";
 import type { Problem } from "./problems.ts";
 import { type ConfigFile, configSchema } from "./schema/schema.ts";
 
@@ -38,6 +39,18 @@ export function loadText(file: string, text: string, given: Sources): Loaded {
   return document.problems.none ? { settings, copy: { text, files } } : problemsOf();
 }
 
+/** Loads a configuration from a file. If the file cannot be read, that is a problem like any other. */
+export function loadFile(file: string, sources: Sources): Loaded {
+  let text: string;
+  try {
+    text = sources.readFile(file);
+  } catch (error) {
+    const message = `the file cannot be read (${codeOf(error)}); use --config to name another one`;
+    return { problems: [{ file, line: 1, column: 1, key: "", message }] };
+  }
+  return loadText(file, text, sources);
+}
+
 /** The names in the file before faulty values are removed, so that one fault does not cause many. */
 function knownNames(document: ConfigDocument): KnownNames {
   const top = copyOf(document.value);
@@ -64,6 +77,8 @@ export interface ConfigCopy {
   readonly text: string;
   /** Texts of the files that it names (`file:/path`, `tls.ca_file` and the like), by path. */
   readonly files: ReadonlyMap<string, string>;
+  /** The settings themselves, if a thread has made them (thread/packed.ts); only for a process of the same build. */
+  readonly made?: { readonly build: string; readonly packed: Uint8Array };
 }
 
 /** Sources that record every file in `files`, and return the same text if a file is read again. */

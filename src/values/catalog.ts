@@ -179,9 +179,35 @@ export interface Catalog {
   readonly version: string;
 }
 
+/** A longer list is searched by an index: a list of a thousand names would be compared with each of a thousand models. */
+const SEARCHED_MAX = 8;
+
+interface PatternIndex {
+  readonly names: ReadonlySet<string>;
+  readonly prefixes: readonly string[];
+}
+
+const INDEXES = new WeakMap<readonly string[], PatternIndex>();
+
 /** Whether a group serves a model: by exact name, or by a prefix that ends in `*`. */
-export function groupServes(group: Pick<Group, "models">, modelName: string): boolean {
-  return group.models.some((pattern) =>
-    pattern.endsWith("*") ? modelName.startsWith(pattern.slice(0, -1)) : pattern === modelName,
-  );
+export function groupServes({ models }: Pick<Group, "models">, modelName: string): boolean {
+  if (models.length <= SEARCHED_MAX) {
+    return models.some((pattern) =>
+      pattern.endsWith("*") ? modelName.startsWith(pattern.slice(0, -1)) : pattern === modelName,
+    );
+  }
+  const { names, prefixes } = indexOf(models);
+  return names.has(modelName) || prefixes.some((prefix) => modelName.startsWith(prefix));
+}
+
+function indexOf(patterns: readonly string[]): PatternIndex {
+  const known = INDEXES.get(patterns);
+  if (known) return known;
+  const isPrefix = (pattern: string): boolean => pattern.endsWith("*");
+  const index = {
+    names: new Set(patterns.filter((pattern) => !isPrefix(pattern))),
+    prefixes: patterns.filter(isPrefix).map((pattern) => pattern.slice(0, -1)),
+  };
+  INDEXES.set(patterns, index);
+  return index;
 }

@@ -239,6 +239,7 @@ function fallbackOf(
 
 /** Refuses a pattern that matches no model: it is a misspelling, and the group would answer every request with 403. */
 function checkPattern(reader: Reader, path: ConfigPath, pattern: string, known: KnownNames): void {
+  if (pattern in known.models) return;
   const names = Object.keys(known.models);
   const probe = { models: [pattern] } as unknown as Group;
   if (names.length === 0 || names.some((name) => groupServes(probe, name))) return;

@@ -5,12 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type ConfigCopy, demoConfig, loadConfig, type Problem, watchConfig } from "../../../src/config/config.ts";
+import { THREAD_CHARS_MIN } from "../../../src/config/watch.ts";
 import type { Settings } from "../../../src/values/settings.ts";
 import type { Clock } from "../../../src/values/time.ts";
 
 export const good = demoConfig({ upstreamUrl: "http://127.0.0.1:9000", dataDir: "./data" });
 export const better = `${good}heartbeat: 7s\n`;
 export const bad = `${good}hartbeat: 7s\n`;
+
+/** The text with a comment that makes it large enough for a thread. */
+export const large = (text: string): string => `${text}# ${"x".repeat(THREAD_CHARS_MIN)}\n`;
+
+const ALIVE_MS = 1_000;
 
 /** A clock with one timer, which runs when the test fires it; `armed` is emitted whenever it is set. */
 class HeldClock extends EventEmitter implements Clock {
@@ -98,4 +104,10 @@ export async function watched(
       }
     },
   };
+}
+
+/** Waits although nothing else keeps the process alive: a thread that loads a configuration does not. */
+export async function awaited<T>(promise: Promise<T>): Promise<T> {
+  const alive = setInterval(() => {}, ALIVE_MS);
+  return promise.finally(() => clearInterval(alive));
 }

@@ -13,18 +13,27 @@ function groupOf(...models: string[]): Group {
   return { name: "g", kind: "pay_per_use", models, multiplier: MULTIPLIER_ONE, limits, rules: [], addedInputBytes: 0 };
 }
 
-test("a group serves a model by its exact name, or by a prefix with a final star", () => {
-  const group = groupOf("big-1", "small-*");
-  for (const model of ["big-1", "small-", "small-2", "small-*"]) assert.ok(groupServes(group, model), model);
-  for (const model of ["big-10", "big", "BIG-1", "big-1 ", "small", "Small-2", "xsmall-2", "", "__proto__"]) {
-    assert.ok(!groupServes(group, model), model);
-  }
-  assert.ok(groupServes(groupOf("*"), "anything"));
-  assert.ok(!groupServes(groupOf("a*b"), "axb"), "a star elsewhere is an ordinary character");
-  assert.ok(!groupServes(groupOf("a*b"), "a*c"), "a star elsewhere does not make a prefix");
-  assert.ok(!groupServes(groupOf("a.c"), "abc"), "patterns are not regular expressions");
-  assert.ok(!groupServes(groupOf(), "a"));
-});
+/** Names that no model below has; a list that is as long as this is searched by an index. */
+const OTHERS = Array.from({ length: 20 }, (_, i) => `other-${i}`);
+
+for (const [length, more] of [
+  ["short", []],
+  ["long", OTHERS],
+] as const) {
+  test(`a group with a ${length} list serves a model by its exact name, or by a prefix with a final star`, () => {
+    const of = (...models: string[]) => groupOf(...models, ...more);
+    const group = of("big-1", "small-*");
+    for (const model of ["big-1", "small-", "small-2", "small-*", ...more]) assert.ok(groupServes(group, model), model);
+    for (const model of ["big-10", "big", "BIG-1", "big-1 ", "small", "Small-2", "xsmall-2", "", "__proto__"]) {
+      assert.ok(!groupServes(group, model), model);
+    }
+    assert.ok(groupServes(of("*"), "anything"));
+    assert.ok(!groupServes(of("a*b"), "axb"), "a star elsewhere is an ordinary character");
+    assert.ok(!groupServes(of("a*b"), "a*c"), "a star elsewhere does not make a prefix");
+    assert.ok(!groupServes(of("a.c"), "abc"), "patterns are not regular expressions");
+    assert.ok(!groupServes(of(), "a"));
+  });
+}
 
 test("a protocol is found by its path, byte for byte", () => {
   assert.equal(protocolOfPath("/v1/chat/completions")?.name, "chat");

@@ -21,9 +21,11 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import test, { after, before } from "node:test";
+import { THREAD_CHARS_MIN } from "../../../../src/config/watch.ts";
 import { type Changes, testConfig } from "../../../rig/config.ts";
 import { type GatewayProcess, spawnGateway } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
+import { hasThread } from "../../../rig/threads.ts";
 import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 import { adminGet, keyOf } from "../fronts/admin.ts";
 import { CHAT_END, chatFrame, chatStream, startHandUpstream } from "../fronts/fronts.ts";
@@ -89,6 +91,15 @@ async function servesAll(gateway: Pick<GatewayProcess, "url">, key: string): Pro
       assert.match(text, stream ? /^(event|data): / : /^\{/, `${protocol} ${stream}`);
     }
   }
+}
+
+/** Reloads this text, made large enough for a thread. */
+async function reloadsInThread(gateway: GatewayProcess, text: string): Promise<void> {
+  writeFileSync(gateway.file, `${text}# ${"x".repeat(THREAD_CHARS_MIN)}\n`);
+  const reloaded = gateway.line('"event":"config_reloaded"');
+  gateway.child.kill("SIGHUP");
+  assert.ok(await hasThread(gateway.child.pid as number, "configuration", reloaded));
+  await reloaded;
 }
 
 /** The console's document, everything that it refers to, and whatever its modules import. */
@@ -162,10 +173,7 @@ test("the executable serves three protocols, traces, reloads and drains, from a 
   const { paths } = (await adminGet(gateway, "/openapi.json")) as { paths: object };
   assert.ok("/admin/v1/version" in paths);
 
-  writeFileSync(gateway.file, text.replaceAll('output: "10"', 'output: "20"'));
-  const reloaded = gateway.line('"event":"config_reloaded"');
-  gateway.child.kill("SIGHUP");
-  await reloaded;
+  await reloadsInThread(gateway, text.replaceAll('output: "10"', 'output: "20"'));
   const { running } = JSON.parse((await tollgate(["--version", "--json"], env)).out) as { running: object };
   assert.deepEqual(running, { version, build: "one", node: process.versions.node, generation: 2 });
   const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
@@ -308,9 +316,11 @@ test("the package installs without a registry, for a user and in a project, and 
   const gateway = await serve(t, [program], text, WITH_NODE);
   await servesAll(gateway, await keyOf(gateway, "carol"));
   await servesPages(gateway);
+  await reloadsInThread(gateway, text);
+  await servesAll(gateway, await keyOf(gateway, "carola"));
   const page = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
   assert.deepEqual(page.match(/^tollgate_build_info.*$/gm), [
-    `tollgate_build_info{version="${version}",build="one",generation="1"} 1`,
+    `tollgate_build_info{version="${version}",build="one",generation="2"} 1`,
   ]);
   assert.equal(await gateway.stop("SIGTERM"), 0);
 
