@@ -15,6 +15,8 @@ import { pricedConfig } from "./rig.ts";
 
 const IDLE_MS = 120_000;
 const TOTAL_MS = 20 * 60_000;
+/** How often a stream without a client is looked at. */
+const READ_ON_LOOK_MS = 250;
 const ID = "resp_0123456789abcdef";
 
 const event = (payload: { type: string; [member: string]: unknown }) =>
@@ -77,6 +79,12 @@ async function scene(t: TestContext, ...told: (object | undefined)[]) {
   await read(/response\.created/);
   return {
     ...{ clock, asked, read, stream: () => streams[0] },
+    /** The client disconnects; the gateway has noticed it. */
+    async leaves() {
+      const isReadOn = clock.nextTimerOf(READ_ON_LOOK_MS);
+      await reader.cancel();
+      await isReadOn;
+    },
     async bill() {
       await requestEnds;
       const lines = await usageLines(here, account);
@@ -126,17 +134,22 @@ test("an answer that the server does not keep is not charged", async (t) => {
   );
 });
 
-test("one that takes longer than its request may is charged by the evidence", async (t) => {
-  const told = Array.from({ length: TOTAL_MS / IDLE_MS + 1 }, () => answer("in_progress"));
-  const { clock, read, bill } = await scene(t, ...told);
-  for (let ms = IDLE_MS; ms < TOTAL_MS; ms += IDLE_MS) {
-    const waits = clock.nextTimerOf(Math.min(IDLE_MS, TOTAL_MS - ms));
+for (const leaves of [false, true]) {
+  const title = "one that takes longer than its request may is charged by the evidence";
+  test(`${title}${leaves ? ", also if its client has disconnected" : ""}`, async (t) => {
+    const told = Array.from({ length: TOTAL_MS / IDLE_MS + 1 }, () => answer("in_progress"));
+    const { clock, read, leaves: leave, bill } = await scene(t, ...told);
+    if (leaves) await leave();
+    for (let ms = IDLE_MS; ms < TOTAL_MS; ms += IDLE_MS) {
+      const waits = clock.nextTimerOf(Math.min(IDLE_MS, TOTAL_MS - ms));
+      clock.advance(IDLE_MS);
+      await waits;
+    }
     clock.advance(IDLE_MS);
-    await waits;
-  }
-  clock.advance(IDLE_MS);
-  await read(/response\.failed/);
-  const [line] = await bill();
-  assert.deepEqual([line?.[0], line?.[1], line?.[3]], ["usage", "estimate", "upstream_timeout"]);
-  assert.equal(line?.[2], 32_000, "the limit, because such a model may have thought all the time");
-});
+    if (!leaves) await read(/response\.failed/);
+    const [line] = await bill();
+    const ended = leaves ? "client_gone" : "upstream_timeout";
+    assert.deepEqual([line?.[0], line?.[1], line?.[3]], ["usage", "estimate", ended]);
+    assert.equal(line?.[2], 32_000, "the limit, because such a model may have thought all the time");
+  });
+}
