@@ -39,13 +39,14 @@ for (const [title, kept, cause, silentMs] of [
   });
 }
 
-test("the time in which the server is asked costs nothing", async () => {
-  const answer = Promise.withResolvers<KeptState>();
-  const stream = new Relayed({ semantic: false, leaving: LEAVING, kept: () => answer.promise });
-  stream.clientLeaves();
-  stream.clock.advance(10_000);
-  stream.upstreamFails("upstream_timeout");
-  stream.clock.advance(4_000);
-  answer.resolve({ state: "running" });
-  assert.equal((await stream.ended).counts.silentMs, 10_000 - EXPECTED_MS);
-});
+for (const kept of [{ state: "running" }, { state: "unknown" }] as const) {
+  test(`the time in which the server is asked costs nothing: ${kept.state}`, async () => {
+    const answer = Promise.withResolvers<KeptState>();
+    const stream = new Relayed({ semantic: false, kept: () => answer.promise });
+    stream.clock.advance(10_000);
+    stream.upstreamFails("upstream_timeout");
+    stream.clock.advance(4_000);
+    answer.resolve(kept);
+    assert.equal((await stream.ended).counts.silentMs, 10_000 - EXPECTED_MS);
+  });
+}

@@ -119,16 +119,21 @@ test("a client that has disconnected before pays the count", async () => {
   assert.deepEqual([reason, delivered, counts.usage?.output], ["client_gone", true, 4_000]);
 });
 
-test("a client that disconnects meanwhile pays the count", async () => {
-  const answer = Promise.withResolvers<KeptState>();
-  const stream = new Relayed({ semantic: false, leaving: LEAVING, kept: () => answer.promise });
-  stream.upstreamFails("upstream_timeout");
-  stream.clientLeaves();
-  assert.equal(stream.settled.length, 0, "the answer is waited for");
-  answer.resolve(COUNTED);
-  const { delivered, counts } = await stream.ended;
-  assert.deepEqual([delivered, counts.usage?.output], [true, 4_000]);
-});
+for (const [title, leaving] of [
+  ["pays the count", LEAVING],
+  ["pays it, too, if its hold is used up", undefined],
+] as const) {
+  test(`a client that disconnects meanwhile ${title}`, async () => {
+    const answer = Promise.withResolvers<KeptState>();
+    const stream = new Relayed({ semantic: false, leaving, kept: () => answer.promise });
+    stream.upstreamFails("upstream_timeout");
+    stream.clientLeaves();
+    assert.equal(stream.settled.length, 0, "the answer is waited for");
+    answer.resolve(COUNTED);
+    const { reason, delivered, counts } = await stream.ended;
+    assert.deepEqual([reason, delivered, counts.usage?.output], ["client_gone", true, 4_000]);
+  });
+}
 
 test("the deadline of a drain does not wait for the answer", async () => {
   const cut = new AbortController();

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
+import type { KeptState } from "../../../src/request/stored/kept-answer.ts";
 import { KEPT_HELD_BACK_MS_MAX } from "../../../src/request/stream-timers.ts";
 import { Relayed } from "./rig.ts";
 
@@ -55,6 +56,21 @@ test("a client that reads a little now and then holds it back for no more than a
   assert.equal(stream.held, false);
   stream.say();
   assert.equal(stream.held, false, "the client waits for nothing more");
+});
+
+test("a client is not disconnected while the server is asked about the answer", async () => {
+  const answer = Promise.withResolvers<KeptState>();
+  const stream = new Relayed({
+    leaving: LEAVING,
+    kept: () => answer.promise,
+    heldBackMsMax: KEPT_HELD_BACK_MS_MAX,
+  });
+  heldBack(stream, 59_000);
+  stream.upstreamFails("upstream_timeout");
+  stream.clock.advance(4_000);
+  answer.resolve({ state: "unknown" });
+  assert.equal((await stream.ended).reason, "upstream_timeout");
+  assert.equal(stream.destroyed, false);
 });
 
 test("a stream without this limit waits for its client", () => {

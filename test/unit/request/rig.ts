@@ -41,6 +41,8 @@ export class Relayed {
   aborted = false;
   /** Whether the rest of its upstream's answer is read and discarded. */
   discarded = false;
+  /** Whether the client was disconnected. */
+  destroyed = false;
   /** Whether its upstream is paused. */
   held = false;
   /** Asks, when the upstream is silent, whether it still works; undefined: nobody can tell. */
@@ -52,6 +54,7 @@ export class Relayed {
   /** Whether that socket accepts more. */
   flowing = true;
   #sink: BodySink | undefined;
+  #isGone = false;
   #leave = () => {};
   #drain = () => {};
 
@@ -65,6 +68,7 @@ export class Relayed {
     heldBackMsMax,
   }: RelayedOptions = {}) {
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
+    const isGone = () => this.#isGone;
     this.ended = relayStream({
       clock: this.clock,
       askedAtMs: this.clock.monotonicMs(),
@@ -72,8 +76,14 @@ export class Relayed {
       headers: {},
       first: [frame],
       reply: {
-        ...{ gone: false, open() {}, end() {} },
-        destroy: () => this.#leave(),
+        get gone() {
+          return isGone();
+        },
+        ...{ open() {}, end() {} },
+        destroy: () => {
+          this.destroyed = true;
+          this.clientLeaves();
+        },
         onDrain: (task) => {
           this.#drain = task;
         },
@@ -165,6 +175,7 @@ export class Relayed {
   }
 
   clientLeaves(): void {
+    this.#isGone = true;
     this.#leave();
   }
 }
