@@ -12,7 +12,7 @@ import type { Clock } from "../values/time.ts";
 import { type DisconnectPlan, ReadAfterDisconnect } from "./disconnect.ts";
 import type { HoldExtension } from "./hold-extension.ts";
 import type { SeenCounts } from "./silence.ts";
-import { type AskKept, KeptAnswer, type KeptState } from "./stored/kept-answer.ts";
+import { type AskKept, KeptAnswer, type KeptState, owedForKept } from "./stored/kept-answer.ts";
 import { HeldBack, IdleTimer } from "./stream-timers.ts";
 import { StreamWatch } from "./stream-watch.ts";
 
@@ -327,13 +327,10 @@ class StreamRelay {
 
   /** @param seen the counts when the stream ended. */
   #keptIs(kept: KeptState, fault: UpstreamFault, seen: SeenCounts): void {
-    // A client can ask for an answer that takes longer than its request may. What such a model has thought is owed, too.
-    const isTooSlow = kept.state === "running" && fault.cause === "upstream_timeout";
-    const isUncounted = kept.state === "ended" && !kept.counts.final;
-    this.#delivered ||= kept.state === "ended" || isTooSlow;
-    this.#stopped ||= isUncounted || isTooSlow;
-    if (kept.state === "ended") this.#endUncounted(fault, countsOfKept(kept.counts, seen));
-    else this.#endUncounted(fault, isTooSlow ? seen : undefined);
+    const owed = owedForKept(kept, fault.cause, seen);
+    this.#delivered ||= owed !== undefined;
+    this.#stopped ||= owed !== undefined && !owed.final;
+    this.#endUncounted(fault, owed);
   }
 
   /**
@@ -485,12 +482,6 @@ class StreamRelay {
     const bytes = this.#watch.paused ? undefined : converter.heartbeat();
     if (bytes && !reply.gone) reply.write(bytes);
   }
-}
-
-/** Some servers leave the usage, or output that the stream has shown, out of an answer that they keep. */
-function countsOfKept({ usage, final, produced }: AttemptCounts, seen: SeenCounts): SeenCounts {
-  const most = produced.bytes < seen.produced.bytes ? seen.produced : produced;
-  return { ...seen, usage: usage ?? seen.usage, final, produced: most, countedLater: true };
 }
 
 function bytesOf(frames: readonly ClientFrames[]): Uint8Array {

@@ -3,12 +3,13 @@
  * id of the answer can retrieve it, so what its server has counted is charged
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
-import type { AttemptCounts } from "../../convert/exchange.ts";
+import type { AttemptCounts, UpstreamFault } from "../../convert/exchange.ts";
 import { countOutput } from "../../convert/responses/produced.ts";
 import { readUsage } from "../../convert/responses/usage.ts";
 import type { Route } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { PipelineParts } from "../run.ts";
+import type { SeenCounts } from "../silence.ts";
 import { requestForStored, storedInspector } from "./found-reply.ts";
 
 /** What the upstream says about the answer. */
@@ -113,4 +114,22 @@ export class KeptAnswer {
     const id = this.#id();
     return id === undefined ? UNKNOWN : await this.#ask(id);
   }
+}
+
+/**
+ * What a client owes for a kept answer whose stream ended without a count.
+ * @param cause why the stream ended; @param seen the counts at that time.
+ * @returns undefined if it owes nothing more than for any other stream that broke off.
+ */
+export function owedForKept(kept: KeptState, cause: UpstreamFault["cause"], seen: SeenCounts): SeenCounts | undefined {
+  if (kept.state === "ended") return countsOfKept(kept.counts, seen);
+  // A client can ask for an answer that takes longer than its request may. What such a model has thought is owed, too.
+  const isTooSlow = kept.state === "running" && cause === "upstream_timeout";
+  return isTooSlow ? seen : undefined;
+}
+
+/** Some servers leave the usage, or output that the stream has shown, out of an answer that they keep. */
+function countsOfKept({ usage, final, produced }: AttemptCounts, seen: SeenCounts): SeenCounts {
+  const most = produced.bytes < seen.produced.bytes ? seen.produced : produced;
+  return { ...seen, usage: usage ?? seen.usage, final, produced: most, countedLater: true };
 }
