@@ -92,6 +92,17 @@ test("an incomplete count is no proof that a model shows all its output", () => 
   assert.equal(thinksAfter({ ...NO_USAGE, input: 50 }, { bytes: 0, tokens: 0, deltas: 0 }), "unknown");
 });
 
+test("a count that its upstream gave after the stream had ended says nothing about what passed through the gateway", () => {
+  const observed = new Observed();
+  const { usage, silentMs, produced } = thought(900);
+  for (const countedLater of [true, undefined]) {
+    for (let i = 0; i < REPLIES_TO_TRUST; i++) {
+      learn(PLACE as Route, { usage, final: true, produced, silentMs, countedLater }, { observed });
+    }
+    assert.equal(observed.paceOf(PLACE, false).thinks, countedLater ? "unknown" : "yes");
+  }
+});
+
 test("replies of another endpoint of a model say nothing about how the model writes", async () => {
   const [route] = MODEL.routes;
   assert.ok(route);
