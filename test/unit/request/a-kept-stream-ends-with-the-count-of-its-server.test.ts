@@ -102,13 +102,15 @@ test("what it said is forgotten, too, if it has gone on meanwhile", async () => 
   assert.equal((await stream.ended).counts.usage?.output, 4_000);
 });
 
-test("what the stream has shown counts, even if its server leaves it out of the answer", async () => {
+test("what the stream has shown and counted applies, even if its server leaves it out of the answer", async () => {
   const nothing = { bytes: 0, tokens: 0, deltas: 0 };
   const kept: KeptState = { state: "ended", counts: { usage: undefined, final: false, produced: nothing } };
   const stream = new Relayed({ kept: async () => kept });
+  stream.countedSoFar = { ...NO_USAGE, input: 7 };
   stream.upstreamFails("upstream_timeout");
   const { stopped, counts } = await stream.ended;
   assert.deepEqual([stopped, counts.produced], [true, { bytes: 1, tokens: 1, deltas: 1 }]);
+  assert.deepEqual([counts.usage?.input, counts.final], [7, false]);
 });
 
 test("a client that has disconnected before pays the count", async () => {

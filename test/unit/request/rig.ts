@@ -8,7 +8,7 @@ import type { DisconnectPlan } from "../../../src/request/disconnect.ts";
 import type { HoldExtension } from "../../../src/request/hold-extension.ts";
 import { relayStream, type StreamEnd } from "../../../src/request/relay.ts";
 import type { KeptState } from "../../../src/request/stored/kept-answer.ts";
-import { NO_USAGE } from "../../../src/values/tokens/usage.ts";
+import { NO_USAGE, type Usage } from "../../../src/values/tokens/usage.ts";
 import { FakeClock } from "../dispatch/rig.ts";
 
 interface RelayedOptions {
@@ -34,6 +34,8 @@ export class Relayed {
   readonly settled: StreamEnd[] = [];
   /** Whether its converter has the upstream's last count, and only the terminal marker is missing. */
   final = false;
+  /** What its upstream has counted before its last count. */
+  countedSoFar: Usage | undefined;
   /** Whether the client's answer is complete and the upstream is read on for its usage. */
   draining = false;
   /** The fault that its converter has found in the upstream's answer. */
@@ -148,7 +150,7 @@ export class Relayed {
       push: () => [frame],
       end: () => (this.final ? [{ ...frame, semantic: false, terminal: true }] : []),
       counts: () => ({
-        ...{ usage: this.final ? { ...NO_USAGE, input: 1, output: 1 } : undefined, final: this.final },
+        ...{ usage: this.final ? { ...NO_USAGE, input: 1, output: 1 } : this.countedSoFar, final: this.final },
         produced: { bytes: 1, tokens: 1, deltas: 1 },
       }),
     };
