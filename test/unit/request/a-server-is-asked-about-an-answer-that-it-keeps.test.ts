@@ -8,15 +8,15 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
 import { askKeptAt } from "../../../src/request/stored/kept-answer.ts";
-import { systemClock } from "../../../src/values/time.ts";
-import { ask, assertAnswered, byName, rig, route, upstream } from "../dispatch/rig.ts";
+import { type Clock, systemClock } from "../../../src/values/time.ts";
+import { ask, assertAnswered, byName, FakeClock, rig, route, settled, upstream } from "../dispatch/rig.ts";
 
 const ROUTE = route("east", {}, "responses");
 const USAGE = { input_tokens: 11, output_tokens: 700, total_tokens: 711 };
 const OUTPUT = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "part" }] }];
 
 /** A server with one slot, and a stream that has it. */
-async function scene(t: TestContext, told: (response: ServerResponse) => void) {
+async function scene(t: TestContext, told: (response: ServerResponse) => void, clock: Clock = systemClock) {
   const server = createServer((request, response) => {
     request.resume();
     if (request.method === "GET") told(response);
@@ -28,7 +28,7 @@ async function scene(t: TestContext, told: (response: ServerResponse) => void) {
     server.close();
   });
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const { dispatcher } = rig(t, [upstream("east", base, { protocol: "responses", maxConcurrency: 1 })]);
+  const { dispatcher } = rig(t, [upstream("east", base, { protocol: "responses", maxConcurrency: 1 })], clock);
   const stream = await dispatcher.run(ask([ROUTE]));
   assertAnswered(stream);
   t.after(() => stream.body?.abort());
@@ -36,7 +36,7 @@ async function scene(t: TestContext, told: (response: ServerResponse) => void) {
   return {
     dispatcher,
     cut,
-    asked: () => askKeptAt(ROUTE, { dispatcher, clock: systemClock, cut: cut.signal })("resp_1"),
+    asked: () => askKeptAt(ROUTE, { dispatcher, clock, cut: cut.signal })("resp_1"),
   };
 }
 
@@ -84,11 +84,23 @@ test("an upstream that is no longer configured is not waited for", async (t) => 
   assert.deepEqual(await asked(), { state: "unknown" });
 });
 
-test("the deadline of a drain does not wait for a server that is slow to answer", async (t) => {
+test("the deadline of a drain does not wait for a server that is slow to answer", { timeout: 20_000 }, async (t) => {
   const arrived = Promise.withResolvers<void>();
   const { cut, asked } = await scene(t, () => arrived.resolve());
   const said = asked();
   await arrived.promise;
   cut.abort();
+  assert.deepEqual(await said, { state: "unknown" });
+});
+
+test("the end of a stream waits for its server for five seconds", { timeout: 20_000 }, async (t) => {
+  const arrived = Promise.withResolvers<void>();
+  const clock = new FakeClock();
+  const { asked } = await scene(t, () => arrived.resolve(), clock);
+  const said = asked();
+  await arrived.promise;
+  clock.advance(4_999);
+  assert.equal(await Promise.race([said, settled()]), undefined);
+  clock.advance(1);
   assert.deepEqual(await said, { state: "unknown" });
 });
