@@ -155,3 +155,20 @@ test("a stream that nobody keeps is not asked about", async () => {
   stream.upstreamFails("upstream_timeout");
   assert.equal((await stream.ended).delivered, false);
 });
+
+test("a stream that has its count is not asked about, also if its client has disconnected", async () => {
+  let asked = 0;
+  const stream = new Relayed({
+    semantic: false,
+    leaving: LEAVING,
+    kept: async () => {
+      asked++;
+      return COUNTED;
+    },
+  });
+  stream.clientLeaves();
+  stream.final = true;
+  stream.upstreamEnds();
+  assert.equal((await stream.ended).counts.usage?.output, 1);
+  assert.equal(asked, 0);
+});
