@@ -18,7 +18,9 @@ export type KeptState =
   | { readonly state: "running" }
   /** It has ended, and this is all of it. */
   | { readonly state: "ended"; readonly counts: AttemptCounts }
-  /** It has no such answer, the answer failed, or it does not tell. */
+  /** It has no such answer, or the answer failed. */
+  | { readonly state: "none" }
+  /** It does not tell. */
   | { readonly state: "unknown" };
 
 /** Asks the upstream that keeps an answer. Never rejects. @param id the upstream's own. */
@@ -27,7 +29,9 @@ export type AskKept = (id: string) => Promise<KeptState>;
 /** The end of a stream waits for this. */
 const ANSWER_MS_MAX = 5_000;
 
+const NONE: KeptState = { state: "none" };
 const UNKNOWN: KeptState = { state: "unknown" };
+const NOT_FOUND = 404;
 
 type AskParts = Pick<PipelineParts, "dispatcher" | "clock" | "cut">;
 
@@ -48,7 +52,8 @@ export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): A
         encodeFor: requestForStored,
         inspector: storedInspector,
       });
-      return result.answered && result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
+      if (!result.answered) return result.attempts.at(-1)?.status === NOT_FOUND ? NONE : UNKNOWN;
+      return result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
     } catch {
       return UNKNOWN;
     }
@@ -67,9 +72,11 @@ function stateOf(response: JsonObject): KeptState {
       const usage = readUsage(response);
       const produced = countOutput(response.output);
       // Its client may have cancelled it, and can retrieve what was written by then.
-      if (response.status === "cancelled" && usage === undefined && produced.bytes === 0) return UNKNOWN;
+      if (response.status === "cancelled" && usage === undefined && produced.bytes === 0) return NONE;
       return { state: "ended", counts: { usage, final: usage !== undefined, produced } };
     }
+    case "failed":
+      return NONE;
     default:
       return UNKNOWN;
   }
@@ -81,6 +88,8 @@ export class KeptAnswer {
   readonly #id: () => string | undefined;
   /** What the silent upstream has said, if that ends the stream. */
   #last: KeptState | undefined;
+  /** Whether it still wrote the answer when it was asked before. */
+  #wasRunning = false;
   /** Whether it has sent something since it was asked. */
   #hasGoneOn = false;
 
@@ -95,6 +104,7 @@ export class KeptAnswer {
     this.#hasGoneOn = false;
     const answer = await this.#asked();
     const isRunning = answer.state === "running";
+    this.#wasRunning = isRunning;
     this.#last = isRunning || this.#hasGoneOn ? undefined : answer;
     return isRunning;
   }
@@ -105,9 +115,14 @@ export class KeptAnswer {
     this.#last = undefined;
   }
 
-  /** The state when the stream has ended. It is not asked for again if silence has ended the stream. */
+  /**
+   * The state when the stream has ended. It is not asked for again if silence has ended the stream. If the upstream gives
+   * no answer now, what it said before still applies.
+   */
   async state(): Promise<KeptState> {
-    return this.#last ?? (await this.#asked());
+    if (this.#last) return this.#last;
+    const answer = await this.#asked();
+    return answer.state === "unknown" && this.#wasRunning ? { state: "running" } : answer;
   }
 
   async #asked(): Promise<KeptState> {

@@ -21,6 +21,7 @@ const COUNTED: KeptState = {
 };
 const UNCOUNTED: KeptState = { state: "ended", counts: { usage: undefined, final: false, produced: PRODUCED } };
 const RUNNING: KeptState = { state: "running" };
+const NONE: KeptState = { state: "none" };
 const UNKNOWN: KeptState = { state: "unknown" };
 
 for (const [title, kept, cause, expected] of [
@@ -29,7 +30,8 @@ for (const [title, kept, cause, expected] of [
   ["one without a count is estimated from all of it", UNCOUNTED, "upstream_unavailable", [true, true, undefined]],
   ["one that takes longer than its request is charged", RUNNING, "upstream_timeout", [true, true, undefined]],
   ["one whose connection broke is not guessed at", RUNNING, "upstream_unavailable", [false, false, undefined]],
-  ["an answer that its server does not know is free", UNKNOWN, "upstream_timeout", [false, false, undefined]],
+  ["an answer that its server does not know is free", NONE, "upstream_timeout", [false, false, undefined]],
+  ["so is one about which its server does not tell", UNKNOWN, "upstream_timeout", [false, false, undefined]],
 ] as const) {
   test(title, async () => {
     const stream = new Relayed({ semantic: false, kept: async () => kept });
@@ -63,6 +65,20 @@ test("a fault that the server reports is not", async () => {
   assert.equal((await stream.ended).delivered, false);
   assert.equal(asked, 0);
 });
+
+for (const [title, last, owed] of [
+  ["what it said before applies if it does not tell", UNKNOWN, true],
+  ["but not if it has no such answer any more", NONE, false],
+] as const) {
+  test(`when an answer takes longer than its request, ${title}`, async () => {
+    const answers: KeptState[] = [RUNNING, last];
+    const stream = new Relayed({ semantic: false, kept: async () => answers.shift() ?? NONE });
+    assert.equal(await stream.isWorking?.(), true);
+    stream.upstreamFails("upstream_timeout");
+    const { delivered, stopped } = await stream.ended;
+    assert.deepEqual([delivered, stopped], [owed, owed]);
+  });
+}
 
 test("a silent upstream that still writes is waited for; its answer later counts as new", async () => {
   const answers: KeptState[] = [RUNNING, RUNNING, COUNTED];
