@@ -54,8 +54,8 @@ for (const [title, body, expected] of [
   ["completed without a count: its output", { status: "completed", output: OUTPUT }, ["ended", undefined, false, 4]],
   ["cancelled: what was written by then", { status: "cancelled", output: OUTPUT }, ["ended", undefined, false, 4]],
   ["cancelled with a count", { status: "cancelled", usage: USAGE, output: [] }, ["ended", 700, true, 0]],
-  ["cancelled with nothing to retrieve", { status: "cancelled", output: [] }, ["unknown"]],
-  ["failed", { status: "failed", usage: USAGE, output: OUTPUT }, ["unknown"]],
+  ["cancelled with nothing to retrieve", { status: "cancelled", output: [] }, ["none"]],
+  ["failed: there is no answer", { status: "failed", usage: USAGE, output: OUTPUT }, ["none"]],
   ["another word", { status: "thinking", usage: USAGE, output: OUTPUT }, ["unknown"]],
 ] as const) {
   test(title, async (t) => {
@@ -67,14 +67,14 @@ for (const [title, body, expected] of [
   });
 }
 
-for (const [title, told] of [
-  ["a server that does not know the answer", json(404, {})],
-  ["one that fails", json(500, {})],
-  ["one that answers with no object", json(200, [])],
+for (const [title, reply, state] of [
+  ["a server that does not know the answer has none", json(404, {}), "none"],
+  ["a server that fails tells nothing", json(500, {}), "unknown"],
+  ["a server that answers with no object tells nothing", json(200, []), "unknown"],
 ] as const) {
-  test(`${title} tells nothing`, async (t) => {
-    const { asked } = await scene(t, told);
-    assert.deepEqual(await asked(), { state: "unknown" });
+  test(title, async (t) => {
+    const { asked } = await scene(t, reply);
+    assert.deepEqual(await asked(), { state });
   });
 }
 
