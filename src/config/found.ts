@@ -38,8 +38,8 @@ export function findNow(path: string, readOnce: ReadonlyMap<string, string>): Fi
 }
 
 export function digest(found: FileContent): string {
-  const said = "text" in found ? `text ${found.text}` : `code ${found.code}`;
-  return createHash("sha256").update(said).digest("base64");
+  const content = "text" in found ? `text ${found.text}` : `code ${found.code}`;
+  return createHash("sha256").update(content).digest("base64");
 }
 
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? "unreadable";

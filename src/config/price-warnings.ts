@@ -50,10 +50,10 @@ function* ofLoss(place: string, { price }: Model, { cost }: Route, served: reado
     (part) => cost[part] * MULTIPLIER_ONE > price[part] * most,
   );
   if (above.length === 0) return;
-  const said = above.map((part) => `${PARTS[part]} ${formatUsd(cost[part])} above ${formatUsd(price[part])}`);
+  const parts = above.map((part) => `${PARTS[part]} ${formatUsd(cost[part])} above ${formatUsd(price[part])}`);
   const times =
     most === MULTIPLIER_ONE
       ? ""
       : ` times ${formatMultiplier(most as Group["multiplier"])}, the multiplier of its most expensive group`;
-  yield `${place} is above the model's price${times}: ${said.join(", ")}; such requests cost more than they earn`;
+  yield `${place} is above the model's price${times}: ${parts.join(", ")}; such requests cost more than they earn`;
 }

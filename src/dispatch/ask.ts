@@ -73,10 +73,10 @@ export interface DispatchAsk<T> {
   /** Who queues while upstreams are full; undefined: the request does not wait. */
   readonly owner?: Owner;
   /**
-   * Whether it is about a request that an upstream has begun to answer. It then needs no slot: the running requests may
-   * have all of them until they know the answer.
+   * Whether it is sent even if the upstream is full: a question about a request that the upstream has begun to answer.
+   * The running requests may have all slots until they know the answer.
    */
-  readonly isAside?: boolean | undefined;
+  readonly needsNoSlot?: boolean | undefined;
   /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */
   readonly conversation?: string | undefined;
   /** The upstream of the conversation, if it is known more reliably than from what was remembered. */

@@ -104,14 +104,15 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
   for (const route of routes) {
     const upstream = pool.get(route.upstream);
     if (!upstream) continue;
-    if (!ask.isAside && !upstream.slots.hasRoom()) {
+    if (!ask.needsNoSlot && !upstream.slots.hasRoom()) {
       full ??= [];
       full.push(route);
       continue;
     }
     const encoded = ask.encodeFor(route);
     if (isRefusal(encoded)) refusedBy ??= encoded;
-    else if (ask.isAside) return { kind: "chosen", choice: { route, upstream, encoded, slot: NO_SLOT, probe: false } };
+    else if (ask.needsNoSlot)
+      return { kind: "chosen", choice: { route, upstream, encoded, slot: NO_SLOT, probe: false } };
     else return { kind: "chosen", choice: begun({ route, upstream, encoded }, upstream.slots.take()) };
   }
   // A request that none of the full routes can carry is refused at once, not after a wait.

@@ -12,7 +12,7 @@ interface Limited {
   readonly over: boolean;
   /** Whether the gateway has paused reading. */
   readonly held: boolean;
-  /** Whether a silent upstream still works, if somebody can tell. */
+  /** Asks whether a silent upstream still works; undefined: it fails at once. */
   readonly isWorking: (() => Promise<boolean>) | undefined;
   /** Processes what has arrived before a limit ends the call. */
   catchUp(): void;

@@ -20,7 +20,7 @@ export type KeptState =
   | { readonly state: "ended"; readonly counts: AttemptCounts }
   /** It has no such answer, or the answer failed. */
   | { readonly state: "none" }
-  /** It does not tell. */
+  /** It gave no usable answer. */
   | { readonly state: "unknown" };
 
 /** Asks the upstream that keeps an answer. Never rejects. @param id the upstream's own. */
@@ -29,9 +29,11 @@ export type AskKept = (id: string) => Promise<KeptState>;
 /** The end of a stream waits for this. */
 const ANSWER_MS_MAX = 5_000;
 
+const RUNNING: KeptState = { state: "running" };
 const NONE: KeptState = { state: "none" };
 const UNKNOWN: KeptState = { state: "unknown" };
 const NOT_FOUND = 404;
+const TOO_MANY_REQUESTS = 429;
 
 type AskParts = Pick<PipelineParts, "dispatcher" | "clock" | "cut">;
 
@@ -42,7 +44,7 @@ export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): A
       const result = await dispatcher.run({
         routes: [route],
         stream: false,
-        isAside: true,
+        needsNoSlot: true,
         method: "GET",
         pathSuffix: `/${encodeURIComponent(id)}`,
         headers: [],
@@ -52,7 +54,7 @@ export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): A
         encodeFor: requestForStored,
         inspector: storedInspector,
       });
-      if (!result.answered) return result.attempts.at(-1)?.status === NOT_FOUND ? NONE : UNKNOWN;
+      if (!result.answered) return stateOfRefusal(result.attempts.at(-1)?.status);
       return result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
     } catch {
       return UNKNOWN;
@@ -60,12 +62,21 @@ export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): A
   };
 }
 
+/**
+ * A server that refuses only because of its rate limit is alive, and may still write. A client could bring that about by
+ * asking for its answers too often.
+ */
+function stateOfRefusal(status: number | undefined): KeptState {
+  if (status === TOO_MANY_REQUESTS) return RUNNING;
+  return status === NOT_FOUND ? NONE : UNKNOWN;
+}
+
 /** https://platform.openai.com/docs/api-reference/responses/object: the member `status`. */
 function stateOf(response: JsonObject): KeptState {
   switch (response.status) {
     case "queued":
     case "in_progress":
-      return { state: "running" };
+      return RUNNING;
     case "completed":
     case "incomplete":
     case "cancelled": {
@@ -86,11 +97,11 @@ function stateOf(response: JsonObject): KeptState {
 export class KeptAnswer {
   readonly #ask: AskKept;
   readonly #id: () => string | undefined;
-  /** What the silent upstream has said, if that ends the stream. */
+  /** What the silent upstream has answered, if that ends the stream. */
   #last: KeptState | undefined;
-  /** Whether it still wrote the answer when it was asked before. */
+  /** Whether the upstream still wrote when it was last asked. */
   #wasRunning = false;
-  /** Whether it has sent something since it was asked. */
+  /** Whether the stream has continued since the upstream was asked. */
   #hasGoneOn = false;
 
   /** @param id the upstream's own; undefined while the client cannot have it. */
@@ -109,7 +120,7 @@ export class KeptAnswer {
     return isRunning;
   }
 
-  /** The upstream has sent something, so what it said before does not apply any more. */
+  /** The upstream has sent something, so an earlier state does not apply any more. */
   heard(): void {
     this.#hasGoneOn = true;
     this.#last = undefined;
@@ -117,12 +128,12 @@ export class KeptAnswer {
 
   /**
    * The state when the stream has ended. It is not asked for again if silence has ended the stream. If the upstream gives
-   * no answer now, what it said before still applies.
+   * no usable answer now, its last one still applies.
    */
   async state(): Promise<KeptState> {
     if (this.#last) return this.#last;
     const answer = await this.#asked();
-    return answer.state === "unknown" && this.#wasRunning ? { state: "running" } : answer;
+    return answer.state === "unknown" && this.#wasRunning ? RUNNING : answer;
   }
 
   async #asked(): Promise<KeptState> {

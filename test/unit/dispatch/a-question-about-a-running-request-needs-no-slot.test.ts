@@ -18,7 +18,7 @@ import {
   upstream,
 } from "./rig.ts";
 
-const QUESTION = { stream: false, isAside: true, method: "GET", pathSuffix: "/resp_1" } as const;
+const QUESTION = { stream: false, needsNoSlot: true, method: "GET", pathSuffix: "/resp_1" } as const;
 
 test("it is answered while streams have all slots, and takes none", async (t) => {
   const base = await httpServer(t, (request, response) => {
@@ -52,7 +52,7 @@ test("it is not the probe that decides on the return of its upstream", async (t)
   await failing;
   assert.deepEqual(turns, ["east: failures"]);
   clock.advance(HEALTH.coolDownMaxMs);
-  const question = dispatcher.run(ask([route("east")], { ...whole, isAside: true, pathSuffix: "/resp_1" }));
+  const question = dispatcher.run(ask([route("east")], { ...whole, needsNoSlot: true, pathSuffix: "/resp_1" }));
   const asked = await east.next();
   await settled();
   assert.equal(dispatcher.report()[0]?.standing, "probe", "the next request of a client is the probe");

@@ -69,6 +69,7 @@ for (const [title, body, expected] of [
 
 for (const [title, reply, state] of [
   ["a server that does not know the answer has none", json(404, {}), "none"],
+  ["a server that refuses because of its rate limit may still write", json(429, {}), "running"],
   ["a server that fails tells nothing", json(500, {}), "unknown"],
   ["a server that answers with no object tells nothing", json(200, []), "unknown"],
 ] as const) {
