@@ -18,7 +18,7 @@ import { createOwnerConsole, type OwnerConsole } from "./console/owner/owner.ts"
 import { type RefusedSettings, Reloads } from "./console/reloads.ts";
 import type { Inviter } from "./console/routes/invitations.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
-import { storeKeeper } from "./console/store-keeper.ts";
+import { storeOperations } from "./console/store-operations.ts";
 import { measureUpstreams } from "./dispatch/upstream/watch.ts";
 import { drainListener, publicListener } from "./endpoints/endpoints.ts";
 import { explainFor, explainToOwner } from "./endpoints/explain/questions.ts";
@@ -185,7 +185,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   };
   const operators = adminListener({
     ...consoleParts,
-    ...storeKeeper(charging),
+    ...storeOperations(charging),
     storeUnfit: () => books.storeUnfit(),
     running: () => ({ ...BUILD, node: process.versions.node, generation: state.generation }),
     explain: (ask) => explainFor(ask, charging.store, pipeline),

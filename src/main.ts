@@ -18,7 +18,7 @@ import {
 import { ListenFailure } from "./config/listen-failure.ts";
 import type { Gateway, GatewayOptions } from "./gateway.ts";
 import { StoreError } from "./store/contract.ts";
-import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
+import { tuneHeap, watchHeap } from "./telemetry/heap.ts";
 import { type Log, openLog } from "./telemetry/log.ts";
 import { codeOfFailure, errorStack } from "./values/program/error-text.ts";
 import { BUILD, COMMAND } from "./values/program/program.ts";
@@ -85,7 +85,7 @@ async function serve(options: RunOptions): Promise<void> {
 }
 
 function tended(gateway: Gateway): Gateway {
-  tendHeap(gateway);
+  watchHeap(gateway);
   return gateway;
 }
 

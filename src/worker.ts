@@ -10,7 +10,7 @@ import { type ConfigCopy, formatProblem, keepUntilRestart, loadCopy } from "./co
 import type { AuditEntry } from "./console/audit/audit.ts";
 import { prepareGateway } from "./gateway.ts";
 import { workerJournal } from "./settle/recovery/orphan-journals.ts";
-import { tendHeap, tuneHeap } from "./telemetry/heap.ts";
+import { tuneHeap, watchHeap } from "./telemetry/heap.ts";
 import { createLog, type Log, openLog } from "./telemetry/log.ts";
 import { errorStack } from "./values/program/error-text.ts";
 import { Secret } from "./values/secret.ts";
@@ -55,7 +55,7 @@ async function prepare({ worker, workers, file, started, newest, pretty }: Worke
   log = ofWorker(await openLog(own.log.level, pretty), worker);
   const settings = keepUntilRestart(own, settingsOf(file, newest.copy));
   const gateway = await prepareGateway({ settings, log, serves: "clients", passAudit });
-  tendHeap(gateway);
+  watchHeap(gateway);
 
   let reported = "";
   const look = setInterval(() => {

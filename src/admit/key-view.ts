@@ -1,6 +1,6 @@
 /** Reads what a key may see, or why it is refused, for callers that do not admit a request. */
 import type { Store } from "../store/contract.ts";
-import { addressBarredBy, keyBarredBy } from "../store/decision.ts";
+import { addressRefusal, keyRefusal } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { WellFormedKey } from "../values/key.ts";
@@ -30,7 +30,7 @@ export async function readKeyView(
   } catch (error) {
     return storeRefusal(error);
   }
-  const cause = view ? (keyBarredBy(view.key, view.storeTimeMs) ?? addressBarredBy(view.key, address)) : "unknown_key";
+  const cause = view ? (keyRefusal(view.key, view.storeTimeMs) ?? addressRefusal(view.key, address)) : "unknown_key";
   if (view && cause === undefined) {
     seenKeys.noteGood(key.hash);
     return view;

@@ -7,7 +7,7 @@
  */
 import { isAlias, isCollection, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from "yaml";
 import { LIMITS } from "./defaults.ts";
-import { type ConfigPath, Problems, type Spot, shownKey } from "./problems.ts";
+import { type ConfigPath, type Position, Problems, shownKey } from "./problems.ts";
 
 /** The value at a path, and its position in the file. */
 interface PlacedValue {
@@ -26,7 +26,7 @@ export interface ConfigDocument {
   readonly value: unknown;
   readonly problems: Problems;
   /** The position of a key or a value. If it is missing, the position of its parent. */
-  spotOf(path: ConfigPath, at: "key" | "value"): Spot;
+  spotOf(path: ConfigPath, at: "key" | "value"): Position;
   /** The text of a scalar as it is written in the file; undefined for anything else. */
   writtenAt(path: ConfigPath): string | undefined;
   kindAt(path: ConfigPath): "text" | "float" | "other";
@@ -72,11 +72,11 @@ export function readDocument(text: string): ConfigDocument {
   const lines = new LineCounter();
   const places = new Map<string, PlacedValue>();
 
-  const spotAt = (offset: number): Spot => {
+  const spotAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const spotOf = (path: ConfigPath, at: "key" | "value"): Spot => {
+  const spotOf = (path: ConfigPath, at: "key" | "value"): Position => {
     for (let length = path.length; length > 0; length--) {
       const place = places.get(JSON.stringify(path.slice(0, length)));
       if (!place) continue;
@@ -170,7 +170,7 @@ function isClosed({ srcToken }: Node): boolean {
 interface DocumentWalk {
   readonly problems: Problems;
   readonly places: Map<string, PlacedValue>;
-  readonly spotAt: (offset: number) => Spot;
+  readonly spotAt: (offset: number) => Position;
 }
 
 function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, walk: DocumentWalk): unknown {

@@ -45,7 +45,7 @@ export function shownKey(key: string): string {
 }
 
 /** From 1, both. */
-export interface Spot {
+export interface Position {
   readonly line: number;
   readonly column: number;
 }
@@ -53,7 +53,7 @@ export interface Spot {
 /**
  * Which part of an entry is at fault, or the position itself if a path cannot name it (the second of two equal keys).
  */
-type At = "key" | "value" | Spot;
+type At = "key" | "value" | Position;
 
 /** Collects problems, one per position: the first problem of a value is the useful one. */
 export class Problems {
@@ -84,7 +84,7 @@ export class Problems {
   }
 
   /** All problems in the order of the file. */
-  list(file: string, spotOf: (path: ConfigPath, at: "key" | "value") => Spot): Problem[] {
+  list(file: string, spotOf: (path: ConfigPath, at: "key" | "value") => Position): Problem[] {
     const problems = [...this.#found.values()].map(({ path, message, at }) => ({
       file,
       ...(typeof at === "object" ? at : spotOf(path, at)),

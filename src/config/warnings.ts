@@ -5,7 +5,7 @@
 import { type Catalog, groupServes } from "../values/catalog.ts";
 import { PROTOCOLS, withoutEndpoint, withVersion } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
-import { isPlainElsewhere } from "./compile/addresses.ts";
+import { isUnencryptedRemote } from "./compile/addresses.ts";
 import { isUnasked } from "./compile/ports.ts";
 import { formatDuration } from "./compile/units.ts";
 import { ofPrices } from "./price-warnings.ts";
@@ -54,7 +54,7 @@ function* ofTrust({ trustProxy, console }: Judged): Generator<string> {
 function* ofConsole({ console, operatorOidc }: Judged): Generator<string> {
   const urls = { "console.public_url": console?.publicUrl, "console.operator.public_url": operatorOidc?.publicUrl };
   for (const [key, url] of Object.entries(urls)) {
-    if (url === undefined || !isPlainElsewhere(url)) continue;
+    if (url === undefined || !isUnencryptedRemote(url)) continue;
     yield `${key} is http:// and not this machine: browsers keep the sign-in cookie only over https://, so nobody can sign in there. Use the front's https:// address`;
   }
 }

@@ -38,7 +38,7 @@ import { storeRoutes } from "./routes/store.ts";
 import { type UpstreamWatcher, upstreamRoutes } from "./routes/upstreams.ts";
 import { usageRoutes } from "./routes/usage.ts";
 import { type Identity, versionRoutes } from "./routes/version.ts";
-import type { StoreKeeper } from "./store-keeper.ts";
+import type { StoreOperations } from "./store-operations.ts";
 import { closed, type Static, Type, wholeNumber } from "./vocabulary.ts";
 
 /** The query of the live stream. */
@@ -53,7 +53,7 @@ export interface AdminAppOptions
     Inviter,
     NoticeSender,
     ProbeParts,
-    StoreKeeper,
+    StoreOperations,
     UpstreamWatcher,
     Configured,
     Identity {

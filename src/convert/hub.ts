@@ -259,7 +259,7 @@ export type OutputFormat =
     };
 
 /** What the client asks for about the model's reasoning (rule 27). */
-export interface ReasoningWish {
+export interface RequestedReasoning {
   /** The client's explicit effort; `none` is in `off`. */
   readonly effort: Exclude<Effort, "none"> | undefined;
   /** True when the client switched reasoning off, in any protocol or vendor's form. */
@@ -277,7 +277,7 @@ export interface ReasoningWish {
 }
 
 /** What the client asked of the reply apart from its content; copied into the `ReplyPlan`. */
-interface ReplyWish {
+interface RequestedReply {
   /** Chat: the client asked for a last chunk with usage (`stream_options.include_usage`). */
   readonly includeUsage: boolean;
   /** Responses: `include` has `reasoning.encrypted_content`. */
@@ -332,7 +332,7 @@ export interface HubRequest {
   readonly stop: readonly string[];
   readonly format: OutputFormat | undefined;
   readonly verbosity: string | undefined;
-  readonly reasoning: ReasoningWish;
+  readonly reasoning: RequestedReasoning;
   /** Token probabilities: how many alternatives, and the member that asked for them. Undefined: not wanted. */
   readonly logprobs: { readonly top: number | undefined; readonly param: Param } | undefined;
   /** `safety_identifier`, `user` or `metadata.user_id`. */
@@ -346,7 +346,7 @@ export interface HubRequest {
   readonly metadata: JsonObject | undefined;
   /** Chat and responses `moderation`. */
   readonly moderation: unknown;
-  readonly reply: ReplyWish;
+  readonly reply: RequestedReply;
   readonly rest: readonly RestField[];
 }
 

@@ -75,7 +75,7 @@ export function begun<T>(candidate: Candidate<T>, slot: Slot): Choice<T> {
 
 /** Whether a candidate's upstream was ejected after it became one. */
 export function isEjected<T>({ route, upstream }: Candidate<T>): boolean {
-  return upstream.health.standing(route.upstreamModel) === "ejected";
+  return upstream.health.status(route.upstreamModel) === "ejected";
 }
 
 /** Releases a choice that was not run. */
@@ -90,7 +90,7 @@ function wellAmong(routes: readonly Route[], pool: UpstreamPool): readonly Route
 }
 
 function isWell({ upstream, upstreamModel }: Route, pool: UpstreamPool): boolean {
-  return pool.get(upstream)?.health.standing(upstreamModel) !== "ejected";
+  return pool.get(upstream)?.health.status(upstreamModel) !== "ejected";
 }
 
 function soonestFirst(routes: readonly Route[], well: readonly Route[], pool: UpstreamPool): Route[] {

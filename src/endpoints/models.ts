@@ -1,5 +1,5 @@
 /** Which models a key may use, and `GET /v1/models` in the formats that the clients' SDKs read. */
-import { barredBy, keyAllows, runningCards } from "../store/decision.ts";
+import { keyAllows, modelRefusal, runningCards } from "../store/decision.ts";
 import type { KeyView } from "../store/records.ts";
 import { type Catalog, type Group, groupServes, type Model } from "../values/catalog.ts";
 import { type Refusal, refusal } from "../values/errors.ts";
@@ -15,7 +15,7 @@ const PAGE_MAX = 1_000;
 export function modelsFor(view: KeyView, catalog: Catalog): Model[] {
   const group = catalog.groups.get(view.key.group);
   if (!group) return [];
-  const { plan, running } = standingOf(view);
+  const { plan, running } = plansOf(view);
   const plans = new Set([plan, ...running.map((card) => card.plan)]);
   if (group.kind === "time_card") {
     for (const card of catalog.cards.values()) if (card.group === group.name) plans.add(card.plan);
@@ -35,7 +35,7 @@ export function modelFor(view: KeyView, name: string, catalog: Catalog): Model |
   if (!model) return refusal("unknown_model", facts);
   const group = catalog.groups.get(view.key.group);
   const serving = group && groupServes(group, name) ? group : undefined;
-  const barred = barredBy(model.plans, serving && offerOf(serving), standingOf(view));
+  const barred = modelRefusal(model.plans, serving && offerOf(serving), plansOf(view));
   // Without a running card, the plan is not checked: a request would be refused because of the missing card.
   if (barred === undefined || barred === "no_entitlement") {
     return keyAllows(view.key, name) ? model : refusal("model_not_allowed", facts);
@@ -51,7 +51,7 @@ function offerOf({ kind, fallback }: Group) {
   return { kind, fallback: fallback === "money" };
 }
 
-function standingOf({ key, account, entitlements, storeTimeMs }: KeyView) {
+function plansOf({ key, account, entitlements, storeTimeMs }: KeyView) {
   return { key, plan: account.plan, running: runningCards(entitlements, storeTimeMs) };
 }
 

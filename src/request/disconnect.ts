@@ -6,7 +6,7 @@ import type { Permit } from "../admit/permit.ts";
 import type { StreamConverter } from "../convert/exchange.ts";
 import { costSoFar } from "../settle/charge.ts";
 import type { AttemptFacts, MeasuredReply } from "../settle/meter.ts";
-import { doubtedTokens, type Pace } from "../settle/observed.ts";
+import { type Pace, unseenTokens } from "../settle/observed.ts";
 import type { Route } from "../values/catalog.ts";
 import type { Clock } from "../values/time.ts";
 import { unseenCalls } from "../values/tokens/tool-calls.ts";
@@ -126,7 +126,7 @@ export function disconnectPlanOf(
     doubt:
       drains || hidesTools || hidesInput || isReadLater
         ? undefined
-        : { tokens: doubtedTokens(counts, pace), perS: pace.hiddenPerS },
+        : { tokens: unseenTokens(counts, pace), perS: pace.hiddenPerS },
     covers(seen) {
       const permit = run.permit ?? admitted;
       if (permit.unmetered) return true;

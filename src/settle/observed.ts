@@ -18,11 +18,11 @@ export interface Pace {
 }
 
 /** Added to the silence when a client disconnects: thinking shorter than this does not show as silence. */
-const DOUBT_MS_MIN = 500;
+const UNSEEN_MS_MIN = 500;
 
 /** Tokens that may have been produced unseen before a client disconnected. */
-export function doubtedTokens({ silentMs }: { readonly silentMs: number }, { hiddenPerS }: Pace): number {
-  return ((silentMs + DOUBT_MS_MIN) / MS_PER_S) * hiddenPerS;
+export function unseenTokens({ silentMs }: { readonly silentMs: number }, { hiddenPerS }: Pace): number {
+  return ((silentMs + UNSEEN_MS_MIN) / MS_PER_S) * hiddenPerS;
 }
 
 /**

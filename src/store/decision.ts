@@ -38,7 +38,7 @@ import type { Account, Entitlement, Key } from "./records.ts";
 import { ACCOUNT_CONCURRENCY_MAX } from "./settlement.ts";
 
 /** The facts of a decision, all of one instant. */
-export interface AccountStanding {
+export interface AdmissionFacts {
   readonly key: Pick<Key, "id" | "group" | "status" | "expiresAtMs" | "limits" | "caps">;
   /** The account's plan. */
   readonly plan: string;
@@ -91,23 +91,23 @@ export function decide(
   ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "again" | "model"> & {
     readonly address: string | undefined;
   },
-  standing: AccountStanding,
+  facts: AdmissionFacts,
 ): Decision {
-  const { key, overrun, nowMs } = standing;
-  const barredKey = keyBarredBy(key, nowMs) ?? addressBarredBy(key, ask.address);
-  if (barredKey !== undefined) return refusedBy(barredKey, standing);
+  const { key, overrun, nowMs } = facts;
+  const barredKey = keyRefusal(key, nowMs) ?? addressRefusal(key, ask.address);
+  if (barredKey !== undefined) return refusedBy(barredKey, facts);
   const offered = ask.groups.find(({ group }) => group === key.group);
-  const barred = barredBy(ask.plans, offered, standing);
-  if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", standing);
-  if (!keyAllows(key, ask.model)) return refusedBy("model_not_allowed", standing);
+  const barred = modelRefusal(ask.plans, offered, facts);
+  if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", facts);
+  if (!keyAllows(key, ask.model)) return refusedBy("model_not_allowed", facts);
   const worstCase = needsWorstCaseHold(overrun, nowMs) ? offered.worstCase : undefined;
   const terms = worstCase ? { ...offered, ...worstCase } : offered;
-  const payer = payerOf(ask.plans, terms, standing);
-  if (typeof payer === "string") return refusedBy(payer, standing);
-  const budgets = payer.unmetered ? [] : openBudgets(standing);
+  const payer = payerOf(ask.plans, terms, facts);
+  if (typeof payer === "string") return refusedBy(payer, facts);
+  const budgets = payer.unmetered ? [] : openBudgets(facts);
   const short = budgets.find((budget) => restOf(budget) < terms.holdMin);
-  if (short) return refusedForBudget(short, standing);
-  return withinLimits(ask, terms, fundsOf(payer, budgets, terms, worstCase !== undefined), standing);
+  if (short) return refusedForBudget(short, facts);
+  return withinLimits(ask, terms, fundsOf(payer, budgets, terms, worstCase !== undefined), facts);
 }
 
 const NO_SETS: readonly LimitSet[] = [];
@@ -118,13 +118,13 @@ function limitsOf({ limits, caps }: Pick<Key, "limits" | "caps">): readonly Limi
 }
 
 /** The effective status of a key, from its own status and that of its account. `redis/lua/key.lua` decides the same. */
-export function standingOfKey(own: Key["status"], account: Account["status"]): Key["status"] {
+export function effectiveKeyStatus(own: Key["status"], account: Account["status"]): Key["status"] {
   if (account === "closed") return "revoked";
   return own === "normal" ? account : own;
 }
 
 /** Why a known key is refused; undefined for a good one. `redis/lua/key.lua` decides the same. */
-export function keyBarredBy(
+export function keyRefusal(
   { status, expiresAtMs }: Pick<Key, "status" | "expiresAtMs">,
   nowMs: number,
 ): KeyRefusalCause | undefined {
@@ -134,7 +134,7 @@ export function keyBarredBy(
 }
 
 /** The same for the address that a key is used from. @param address as bits; undefined: no client is involved. */
-export function addressBarredBy(
+export function addressRefusal(
   key: Pick<Key, "limits" | "caps">,
   address: string | undefined,
 ): KeyRefusalCause | undefined {
@@ -147,10 +147,10 @@ export function addressBarredBy(
  * @param plans that list the model.
  * @param offered what the key's group offers; undefined when the group does not serve the model.
  */
-export function barredBy(
+export function modelRefusal(
   plans: readonly string[],
   offered: Pick<GroupTerms, "kind" | "fallback"> | undefined,
-  { key, plan, running }: Pick<AccountStanding, "plan" | "running"> & { readonly key: Pick<Key, "group"> },
+  { key, plan, running }: Pick<AdmissionFacts, "plan" | "running"> & { readonly key: Pick<Key, "group"> },
 ): "no_entitlement" | "not_in_plan" | "group_mismatch" | undefined {
   const needsCard = offered?.kind === "time_card" && !offered.fallback;
   if (needsCard && !running.some(({ group }) => group === key.group)) return "no_entitlement";
@@ -179,7 +179,7 @@ interface Payer {
 function payerOf(
   plans: readonly string[],
   terms: GroupTerms,
-  { running, free }: AccountStanding,
+  { running, free }: AdmissionFacts,
 ): Payer | AdmitRefusalCause {
   const card = terms.kind === "time_card" ? cardThatPays(running, plans, terms) : undefined;
   if (card !== undefined && (typeof card !== "string" || !terms.fallback)) return card;
@@ -217,7 +217,7 @@ function fundsOf(
 }
 
 /** The current budgets of the key and of its account: the key's first, the shortest span first. */
-function openBudgets({ key, accountLimits, budget, nowMs }: AccountStanding): readonly OpenBudget[] {
+function openBudgets({ key, accountLimits, budget, nowMs }: AdmissionFacts): readonly OpenBudget[] {
   if (key.limits === "" && key.caps === "" && accountLimits === "") return [];
   const ofKey = strictest(limitsOf(key)).budgets;
   const ofAccount = readLimitsText(accountLimits).budgets;
@@ -241,13 +241,10 @@ function restOf({ limit, counts: { now } }: OpenBudget): NanoUsd {
   return rest > 0n ? nanoUsd(rest) : ZERO;
 }
 
-function refusedForBudget(
-  { name: { span, ofAccount }, counts, limit }: OpenBudget,
-  standing: AccountStanding,
-): Decision {
-  const { answer, buckets } = refusedBy(ofAccount ? "account_budget" : "key_budget", standing);
+function refusedForBudget({ name: { span, ofAccount }, counts, limit }: OpenBudget, facts: AdmissionFacts): Decision {
+  const { answer, buckets } = refusedBy(ofAccount ? "account_budget" : "key_budget", facts);
   const resetsAtMs = periodEndMs(span, counts.now.period);
-  const which = { span, budget: limit, keyId: standing.key.id };
+  const which = { span, budget: limit, keyId: facts.key.id };
   return { answer: { ...answer, ...which, ...(resetsAtMs !== undefined && { resetsAtMs }) }, buckets };
 }
 
@@ -264,7 +261,7 @@ interface Rate {
 function rateOf(
   scope: string,
   limits: Rate["limits"],
-  usage: ReturnType<AccountStanding["limits"]>,
+  usage: ReturnType<AdmissionFacts["limits"]>,
   nowMs: number,
 ): Rate {
   const { requestsPerMinute, tokensPerMinute } = limits;
@@ -283,18 +280,18 @@ function withinLimits(
   { inputTokens, again }: Pick<AdmitAsk, "inputTokens" | "again">,
   terms: GroupTerms,
   funds: Funds,
-  standing: AccountStanding,
+  facts: AdmissionFacts,
 ): Decision {
-  const { key, nowMs } = standing;
+  const { key, nowMs } = facts;
   const scope = limitScope(key.group, key.id, terms.perKey);
-  const usage = standing.limits(scope);
+  const usage = facts.limits(scope);
   const sets = limitsOf(key);
   const own = sets.length === 0 ? NO_LIMITS_SET : strictest(sets);
   const counted = countedBy(own, funds.budgets);
   if (!usage) return { answer: granted(scope, funds, counted, NO_LIMITS), buckets: [] };
   const ofGroup = rateOf(scope, terms, usage, nowMs);
   const keys = keyScope(key.id);
-  const ofKey = sets.length === 0 ? undefined : rateOf(keys, own, standing.limits(keys), nowMs);
+  const ofKey = sets.length === 0 ? undefined : rateOf(keys, own, facts.limits(keys), nowMs);
   // The key's own limits come first: what they refuse takes nothing from the group's.
   const rates = ofKey ? [ofKey, ofGroup] : [ofGroup];
   const buckets: [string, Bucket][] = [];
@@ -321,7 +318,7 @@ function withinLimits(
     const wait = rate.tokens && limit !== undefined ? waitMs(rate.tokens, limit, inputTokens, nowMs) : 0;
     if (wait > 0) return refused("tokens", limitOf(rate, limit), wait);
   }
-  if (own.concurrency !== undefined && standing.inFlightOfKey >= own.concurrency) {
+  if (own.concurrency !== undefined && facts.inFlightOfKey >= own.concurrency) {
     return refused("concurrency", { limitOfKey: own.concurrency });
   }
   if (usage.inFlight >= terms.concurrency) return refused("concurrency");
@@ -367,7 +364,7 @@ function lesserOf(one: BucketState | undefined, other: BucketState | undefined):
   return one === undefined || (other !== undefined && other.remaining < one.remaining) ? other : one;
 }
 
-function refusedBy(cause: AdmitRefusalCause, { key }: AccountStanding): Decision & { readonly answer: AdmitRefused } {
+function refusedBy(cause: AdmitRefusalCause, { key }: AdmissionFacts): Decision & { readonly answer: AdmitRefused } {
   const answer = { outcome: "refused", cause, group: key.group, retryAfterMs: undefined, limits: NO_LIMITS } as const;
   return { answer, buckets: [] };
 }

@@ -84,12 +84,12 @@ export interface HoldFigures {
 }
 
 /** A settled mark that does not prove its line by itself; the line may still be in the ledger. */
-export interface DoubtfulMark {
+export interface UnprovenMark {
   readonly tag: AccountTag;
   readonly requestId: string;
 }
 
-export interface MarksPage extends Page<DoubtfulMark> {
+export interface MarksPage extends Page<UnprovenMark> {
   /** Accounts found on the way that have lines, or have lost their hash, and that their own names do not lead to. */
   readonly unlisted?: readonly AccountName[];
 }

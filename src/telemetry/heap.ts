@@ -49,7 +49,7 @@ const CRAMPED_SHARE = 0.1;
 const US_PER_MS = 1_000;
 
 /** Starts to watch the heap of a running gateway, until its process ends. */
-export function tendHeap(
+export function watchHeap(
   gateway: { upstreams(): readonly { readonly inFlight: number }[]; isShortOfMemory(): boolean },
   clock: Pick<Clock, "after"> = systemClock,
 ): void {

@@ -4,22 +4,22 @@
  * with the bytes of a body, so that a repeated name, or a name with escapes, cannot mean one thing here and another
  * upstream.
  */
-import { type Fate, type JsonScan, visitNames, withoutMembers } from "../wire/json.ts";
+import { type JsonScan, type MemberCut, visitNames, withoutMembers } from "../wire/json.ts";
 import { CHAT } from "./members/chat.ts";
 import { MESSAGES } from "./members/messages.ts";
 import { RESPONSES } from "./members/responses.ts";
-import { isOverlong, type MemberStanding, mistakenFor, type Shape } from "./members/shape.ts";
+import { isOverlong, type MemberMeaning, mistakenFor, type Shape } from "./members/shape.ts";
 import type { Protocol } from "./protocol.ts";
 
-export type { MemberStanding, Shape } from "./members/shape.ts";
+export type { MemberMeaning, Shape } from "./members/shape.ts";
 
 /** The members of a request by protocol. */
 export const MEMBERS: Readonly<Record<Protocol, Shape>> = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
 
 /** The members of any protocol that ask for an extra; `price.options` may name these. */
 export const OPTION_MEMBERS: ReadonlySet<string> = new Set(
-  Object.values(MEMBERS).flatMap(({ standings }) =>
-    [...standings].flatMap(([name, standing]) => (standing === "option" ? [name] : [])),
+  Object.values(MEMBERS).flatMap(({ meanings }) =>
+    [...meanings].flatMap(([name, meaning]) => (meaning === "option" ? [name] : [])),
   ),
 );
 
@@ -93,15 +93,15 @@ class NameInspector {
     { shape, path }: ObjectPlace,
   ): ObjectPlace | undefined => {
     if (this.fault) return undefined;
-    const standing = shape.standings.get(name);
+    const meaning = shape.meanings.get(name);
     if (again) this.#blame("duplicate", path + name, name);
-    if (standing === undefined || standing === "envelope") {
-      const known = standing === undefined ? mistakenFor(name, shape) : undefined;
+    if (meaning === undefined || meaning === "envelope") {
+      const known = meaning === undefined ? mistakenFor(name, shape) : undefined;
       if (known !== undefined) this.#blame("mistaken", path + name, known);
       if (++this.#unlisted > UNLISTED_MAX) this.#blame("many", path + name, name);
       if (this.surplus.size < SURPLUS_MAX) this.surplus.add(path + name);
     }
-    if (standing === undefined) return undefined;
+    if (meaning === undefined) return undefined;
     if (!plain) this.#blame("escaped", path + name, name);
     const inner = shape.inside.get(name);
     return inner && { shape: inner, path: `${path}${name}.` };
@@ -137,11 +137,11 @@ export function pruneMembers(protocol: Protocol, body: Uint8Array, scan: JsonSca
   const remove: string[] = [];
   const set: Record<string, Uint8Array> = Object.create(null);
   for (const { name, valueStart, valueEnd } of scan.members) {
-    const fate = pruner.fateOf(name, { shape: top, path: "" });
-    if (fate === "goes") remove.push(name);
-    if (typeof fate === "string") continue;
+    const cut = pruner.cutOf(name, { shape: top, path: "" });
+    if (cut === "remove") remove.push(name);
+    if (typeof cut === "string") continue;
     const raw = body.subarray(valueStart, valueEnd);
-    const pruned = withoutMembers(raw, fate.under, pruner.fateOf);
+    const pruned = withoutMembers(raw, cut.under, pruner.cutOf);
     if (pruned !== raw) set[name] = pruned;
   }
   return { remove, set, dropped: [...pruner.dropped] };
@@ -155,20 +155,20 @@ class Pruner {
     this.#passed = passed;
   }
 
-  readonly fateOf = (name: string, { shape, path }: ObjectPlace): Fate<ObjectPlace> => {
+  readonly cutOf = (name: string, { shape, path }: ObjectPlace): MemberCut<ObjectPlace> => {
     const here = path + name;
-    const standing = shape.standings.get(name);
-    const stays = standing === undefined ? this.#passes(name, here, shape) : this.#keepsKnown(standing, here);
+    const meaning = shape.meanings.get(name);
+    const stays = meaning === undefined ? this.#passes(name, here, shape) : this.#keepsKnown(meaning, here);
     if (!stays) {
       if (this.dropped.size < SURPLUS_MAX) this.dropped.add(here);
-      return "goes";
+      return "remove";
     }
     const inner = shape.inside.get(name);
-    return inner ? { under: { shape: inner, path: `${here}.` } } : "stays";
+    return inner ? { under: { shape: inner, path: `${here}.` } } : "keep";
   };
 
-  #keepsKnown(standing: MemberStanding, path: string): boolean {
-    return standing !== "envelope" || this.#passed.names.has(path);
+  #keepsKnown(meaning: MemberMeaning, path: string): boolean {
+    return meaning !== "envelope" || this.#passed.names.has(path);
   }
 
   #passes(name: string, path: string, shape: Shape): boolean {

@@ -5,21 +5,21 @@ import { CLOSE_ARRAY, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown, skipSpac
 /**
  * What happens to a member: it is removed, it stays unchanged, or it stays and its value is searched with this context.
  */
-export type Fate<T> = "goes" | "stays" | { readonly under: T };
+export type MemberCut<T> = "remove" | "keep" | { readonly under: T };
 
 /**
  * Removes members from an object, or from the objects of an array, in one pass; no other byte changes.
  * @param value a valid JSON text whose depth is bounded (JSON_LIMITS).
- * @param fateOf gets each name (escapes decoded) of a searched object, and the context of the object.
+ * @param cutOf gets each name (escapes decoded) of a searched object, and the context of the object.
  * @returns the value itself if nothing is removed.
  */
 export function withoutMembers<T>(
   value: Uint8Array,
   under: T,
-  fateOf: (name: string, under: T) => Fate<T>,
+  cutOf: (name: string, under: T) => MemberCut<T>,
 ): Uint8Array {
   const cuts: JsonSpan[] = [];
-  findCuts(value, skipSpace(value, 0), under, fateOf, cuts);
+  findCuts(value, skipSpace(value, 0), under, cutOf, cuts);
   if (cuts.length === 0) return value;
   const left = Buffer.allocUnsafe(cuts.reduce((length, { start, end }) => length - (end - start), value.length));
   let from = 0;
@@ -42,13 +42,13 @@ function findCuts<T>(
   body: Uint8Array,
   at: number,
   under: T,
-  fateOf: (name: string, under: T) => Fate<T>,
+  cutOf: (name: string, under: T) => MemberCut<T>,
   cuts: JsonSpan[],
 ): number {
   if (body[at] === OPEN_ARRAY) {
     let i = skipSpace(body, at + 1);
     while (i < body.length && body[i] !== CLOSE_ARRAY) {
-      const end = findCuts(body, i, under, fateOf, cuts);
+      const end = findCuts(body, i, under, cutOf, cuts);
       if (end < 0) return end;
       i = skipSpace(body, end);
       if (body[i] === COMMA) i = skipSpace(body, i + 1);
@@ -63,14 +63,14 @@ function findCuts<T>(
   while (body[i] === QUOTE) {
     const nameEnd = skipKnown(body, i);
     if (nameEnd < 0) return nameEnd;
-    const fate = fateOf(nameIn(body, i, nameEnd), under);
+    const cut = cutOf(nameIn(body, i, nameEnd), under);
     const start = skipSpace(body, skipSpace(body, nameEnd) + 1);
-    const end = typeof fate === "string" ? skipValue(body, start) : findCuts(body, start, fate.under, fateOf, cuts);
+    const end = typeof cut === "string" ? skipValue(body, start) : findCuts(body, start, cut.under, cutOf, cuts);
     if (end < 0) return end;
     let next = skipSpace(body, end);
     if (body[next] === COMMA) next = skipSpace(body, next + 1);
-    if (fate === "goes") cuts.push(previousEnd < 0 ? { start: i, end: next } : { start: previousEnd, end });
-    if (fate !== "goes" || previousEnd >= 0) previousEnd = end;
+    if (cut === "remove") cuts.push(previousEnd < 0 ? { start: i, end: next } : { start: previousEnd, end });
+    if (cut !== "remove" || previousEnd >= 0) previousEnd = end;
     i = next;
   }
   return i + 1;

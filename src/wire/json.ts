@@ -6,7 +6,7 @@ import type { JsonMember, JsonScan } from "./json-scan.ts";
 import { BACKSLASH } from "./json-tokens.ts";
 import { asBuffer } from "./utf8.ts";
 
-export { type Fate, withoutMembers } from "./json-cut.ts";
+export { type MemberCut, withoutMembers } from "./json-cut.ts";
 export { findDoubledName } from "./json-doubled.ts";
 export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
 export { hasMoreNames, type NameLimits } from "./json-names.ts";

@@ -1,7 +1,7 @@
 /** State of the upstreams over all workers, for operators, whom the parent answers. */
 import type { UpstreamState } from "../console/routes/upstreams.ts";
 
-const WORSE: Readonly<Record<UpstreamState["standing"], number>> = { healthy: 0, probe: 1, ejected: 2 };
+const WORSE: Readonly<Record<UpstreamState["health"], number>> = { healthy: 0, probe: 1, ejected: 2 };
 
 /** Adds up counts; of what each worker judges for itself, returns the worst. */
 export function upstreamsOfAll(reports: readonly (readonly UpstreamState[])[]): UpstreamState[] {
@@ -14,7 +14,7 @@ export function upstreamsOfAll(reports: readonly (readonly UpstreamState[])[]): 
 }
 
 function both(one: UpstreamState, other: UpstreamState): UpstreamState {
-  const worse = WORSE[other.standing] > WORSE[one.standing] ? other : one;
+  const worse = WORSE[other.health] > WORSE[one.health] ? other : one;
   const limitedModels = new Map(one.limitedModels);
   for (const [model, ms] of other.limitedModels) limitedModels.set(model, Math.max(ms, limitedModels.get(model) ?? 0));
   const outcomes: Record<string, number> = { ...one.outcomes };

@@ -4,29 +4,29 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { SHARED } from "../../src/values/members/shared.ts";
-import { MEMBERS, type MemberStanding, type Shape } from "../../src/values/members.ts";
+import { MEMBERS, type MemberMeaning, type Shape } from "../../src/values/members.ts";
 import { PROTOCOL_NAMES } from "../../src/values/protocol.ts";
 
 const FILE = "docs/members.md";
 const FIRST_TABLE = "## On every protocol\n";
-const STANDINGS: readonly MemberStanding[] = ["plain", "tier", "option", "limit", "state", "envelope"];
+const MEANINGS: readonly MemberMeaning[] = ["plain", "tier", "option", "limit", "state", "envelope"];
 
 const coded = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(" ");
 
-/** The members of a shape by standing, without those that another shape has already shown. */
-function byStanding({ standings }: Shape, shown?: Shape): string {
-  const lines = STANDINGS.map((standing) => {
-    const names = [...standings].filter(([name, own]) => own === standing && shown?.standings.get(name) !== own);
-    return names.length === 0 ? "" : `| ${standing} | ${coded(names.map(([name]) => name))} |\n`;
+/** The members of a shape by meaning, without those that another shape has already shown. */
+function byMeaning({ meanings }: Shape, shown?: Shape): string {
+  const lines = MEANINGS.map((meaning) => {
+    const names = [...meanings].filter(([name, own]) => own === meaning && shown?.meanings.get(name) !== own);
+    return names.length === 0 ? "" : `| ${meaning} | ${coded(names.map(([name]) => name))} |\n`;
   });
-  return `\n| standing | members |\n| --- | --- |\n${lines.join("")}`;
+  return `\n| meaning | members |\n| --- | --- |\n${lines.join("")}`;
 }
 
 function* objects({ inside }: Shape, path: readonly string[]): Generator<string> {
   for (const [name, inner] of inside) {
     const here = [...path, name];
-    const names = [...inner.standings].map(([own, standing]) =>
-      standing === "plain" ? `\`${own}\`` : `\`${own}\` (${standing})`,
+    const names = [...inner.meanings].map(([own, meaning]) =>
+      meaning === "plain" ? `\`${own}\`` : `\`${own}\` (${meaning})`,
     );
     yield `| \`${here.join(".")}\` | ${names.join(" ")} |\n`;
     yield* objects(inner, here);
@@ -39,9 +39,9 @@ export function membersDocument(): string {
   const protocols = PROTOCOL_NAMES.map((protocol) => {
     const shape = MEMBERS[protocol];
     const below = `\n| object | its members |\n| --- | --- |\n${[...objects(shape, [])].join("")}`;
-    return `\n## On ${protocol}\n${byStanding(shape, SHARED)}${below}`;
+    return `\n## On ${protocol}\n${byMeaning(shape, SHARED)}${below}`;
   });
-  return `${words}${FIRST_TABLE}${byStanding(SHARED)}${protocols.join("")}`;
+  return `${words}${FIRST_TABLE}${byMeaning(SHARED)}${protocols.join("")}`;
 }
 
 if (import.meta.main) {

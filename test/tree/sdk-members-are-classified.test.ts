@@ -94,7 +94,7 @@ const OBJECTS: readonly (readonly [Protocol, string, () => string[]])[] = [
 ];
 
 for (const [protocol, path, members] of OBJECTS) {
-  test(`${protocol}: every member of ${path || "a body"} has a standing`, () => {
+  test(`${protocol}: every member of ${path || "a body"} has a meaning`, () => {
     const names = members();
     assert.ok(names.length > 0, "the SDK's types were not understood");
     let shape = MEMBERS[protocol];
@@ -103,7 +103,7 @@ for (const [protocol, path, members] of OBJECTS) {
       assert.ok(inner, `${path} has no shape`);
       shape = inner;
     }
-    const unlisted = names.filter((name) => !shape.standings.has(name));
+    const unlisted = names.filter((name) => !shape.meanings.has(name));
     assert.deepEqual(unlisted, [], "look up what these buy and add them to the list");
   });
 }

@@ -57,7 +57,7 @@ export class ConversationNames {
    * @param under the member that holds the object.
    */
   refused(name: string, under: string): Refusal | undefined {
-    if (USUAL.has(name) || BILLING.standings.has(name) || this.#others.has(name)) return undefined;
+    if (USUAL.has(name) || BILLING.meanings.has(name) || this.#others.has(name)) return undefined;
     const path = `${under}[].${name}`;
     if (name.includes("\\")) {
       return refusal("unsupported_parameter", { param: path, detail: "A name here must not hold a backslash." });

@@ -8,10 +8,10 @@ import { member } from "./conversation.ts";
 
 /** The members that ask for an extra, in the order of the body. */
 export function optionsOf(protocol: Protocol, json: JsonObject): readonly string[] {
-  const { standings } = MEMBERS[protocol];
+  const { meanings } = MEMBERS[protocol];
   const options: string[] = [];
   for (const name of Object.keys(json)) {
-    if (standings.get(name) === "option" && !isOff(name, json[name])) options.push(name);
+    if (meanings.get(name) === "option" && !isOff(name, json[name])) options.push(name);
   }
   return options;
 }
@@ -34,8 +34,8 @@ function isEmptyList(value: unknown): value is readonly never[] {
 
 /** The refusal of an output limit under a name that the hold does not take into account. */
 export function limitAlias(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
-  const { standings } = MEMBERS[facts.name];
-  const param = Object.keys(json).find((name) => standings.get(name) === "limit" && isGiven(json[name]));
+  const { meanings } = MEMBERS[facts.name];
+  const param = Object.keys(json).find((name) => meanings.get(name) === "limit" && isGiven(json[name]));
   if (param === undefined) return undefined;
   const detail = `"${param}" is an output limit under another name; use "${facts.limitFields[0]}".`;
   return refusal("unsupported_parameter", { param, detail });

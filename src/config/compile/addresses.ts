@@ -41,7 +41,7 @@ export function isLocal(address: Address): boolean {
 }
 
 /** Whether requests to a URL leave this machine unencrypted. */
-export function isPlainElsewhere(url: string): boolean {
+export function isUnencryptedRemote(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === "http:" && !isLocal({ kind: "tcp", host: hostOf(hostname), port: 0 });
 }

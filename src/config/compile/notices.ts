@@ -3,7 +3,7 @@ import { Secret } from "../../values/secret.ts";
 import { NOTICE_KINDS, type NoticeSettings } from "../../values/settings.ts";
 import { DEFAULTS, LIMITS } from "../defaults.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { isPlainElsewhere, type ParsedText } from "./addresses.ts";
+import { isUnencryptedRemote, type ParsedText } from "./addresses.ts";
 import { wrongPort } from "./ports.ts";
 import { readUsd } from "./prices.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -42,7 +42,7 @@ function readReceiver(text: string, mayBePlain: boolean): ParsedText<Secret> {
   if (url.username || url.password)
     return { wrong: "must not contain credentials, because the signature identifies the sender" };
   if (url.hash) return { wrong: "must not have a fragment" };
-  if (!mayBePlain && isPlainElsewhere(url.href)) {
+  if (!mayBePlain && isUnencryptedRemote(url.href)) {
     return { wrong: "must be https:// unless it is on this machine; set allow_http to allow http://" };
   }
   const wrong = wrongPort(url.href);

@@ -3,7 +3,7 @@ import { Secret } from "../../values/secret.ts";
 import type { OidcSettings, OperatorOidcSettings } from "../../values/settings.ts";
 import type { ConfigPath } from "../problems.ts";
 import type { ConfigFile } from "../schema/schema.ts";
-import { isPlainElsewhere, type ParsedText, readBaseUrl, readOrigin } from "./addresses.ts";
+import { isUnencryptedRemote, type ParsedText, readBaseUrl, readOrigin } from "./addresses.ts";
 import type { KnownNames } from "./catalog.ts";
 import { wrongPort } from "./ports.ts";
 import type { Loose, Reader } from "./reader.ts";
@@ -61,7 +61,7 @@ export function readOperatorOidc(reader: Reader, file: Loose<ConfigFile>): Opera
 function readIssuer(text: string): ParsedText<string> {
   const read = readBaseUrl(text);
   if ("wrong" in read) return read;
-  if (isPlainElsewhere(text)) return { wrong: "must be https:// unless it is on this machine" };
+  if (isUnencryptedRemote(text)) return { wrong: "must be https:// unless it is on this machine" };
   const wrong = wrongPort(text);
   return wrong === undefined ? { value: text } : { wrong };
 }

@@ -121,15 +121,15 @@ function refusedBecause(path: string, protocol: Protocol): string | undefined {
   const names = path.split(".");
   let shape = MEMBERS[protocol];
   for (const [index, name] of names.entries()) {
-    const standing = shape.standings.get(name);
+    const meaning = shape.meanings.get(name);
     const known = mistakenFor(name, shape);
     if (known !== undefined) return `must not be a name that servers read as "${known}"`;
     if (index < names.length - 1) {
       const inner = shape.inside.get(name);
       if (!inner) return `must not name members inside "${name}": those are not checked`;
       shape = inner;
-    } else if (standing !== undefined && standing !== "envelope") {
-      return REASONS[standing](name, protocol);
+    } else if (meaning !== undefined && meaning !== "envelope") {
+      return REASONS[meaning](name, protocol);
     }
   }
   return undefined;

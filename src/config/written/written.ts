@@ -16,7 +16,7 @@ import type {
   TlsSettings,
   TraceSettings,
 } from "../../values/settings.ts";
-import { isPlainElsewhere } from "../compile/addresses.ts";
+import { isUnencryptedRemote } from "../compile/addresses.ts";
 import { formatDuration, formatSize } from "../compile/units.ts";
 import { writtenCatalog } from "./catalog.ts";
 import { writtenTls, writtenUpstream } from "./upstream.ts";
@@ -152,6 +152,6 @@ function writtenNotices({ url, secrets, kinds, balanceBelowNano, cardEndsWithinM
     kinds: [...kinds],
     balance_below: balanceBelowNano === undefined ? undefined : formatUsd(BigInt(balanceBelowNano)),
     card_ends_within: formatDuration(cardEndsWithinMs),
-    allow_http: isPlainElsewhere(url.reveal()),
+    allow_http: isUnencryptedRemote(url.reveal()),
   };
 }

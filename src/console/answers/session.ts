@@ -61,7 +61,7 @@ export const PasskeyOptionsShape = object("PasskeyOptions", {
   sealed: text("To be sent back together with the browser's answer.", "s1…"),
 });
 /** The available sign-in methods besides links and passkeys. */
-export interface SignInWaysAnswer {
+export interface SignInMethodsAnswer {
   /** The display name of the OpenID Connect provider. */
   readonly oidc: string | null;
   /** The account that the front names. */

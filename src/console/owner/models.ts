@@ -1,6 +1,6 @@
 /** `GET /models` of the console: the catalog as it applies to the account. */
 import type { Store } from "../../store/contract.ts";
-import { barredBy, runningCards } from "../../store/decision.ts";
+import { modelRefusal, runningCards } from "../../store/decision.ts";
 import type { Account, Entitlement } from "../../store/records.ts";
 import { type Catalog, EFFORTS, type Group, groupServes, type Model, type Route } from "../../values/catalog.ts";
 import type { Cause } from "../../values/errors.ts";
@@ -75,7 +75,7 @@ function showModel(model: Model, all: readonly Group[], means: Means): OwnModelA
 function refusalOf(model: Model, group: Group, { account, running }: Means): Cause | undefined {
   if (account.status !== "normal") return account.status === "closed" ? "revoked_key" : "suspended";
   const fallback = group.fallback === "money";
-  const barred = barredBy(
+  const barred = modelRefusal(
     model.plans,
     { kind: group.kind, fallback },
     { key: { group: group.name }, plan: account.plan, running },

@@ -43,7 +43,7 @@ function modelStates(
     routes.some(({ upstream, upstreamModel }) => {
       const state = states.get(upstream);
       // An upstream that has had no requests yet counts as healthy.
-      return state === undefined || (state.standing === "healthy" && !state.limitedModels.has(upstreamModel));
+      return state === undefined || (state.health === "healthy" && !state.limitedModels.has(upstreamModel));
     });
   return [...catalog.models.values()]
     .filter((model) => model.plans.some((plan) => plans.has(plan)))

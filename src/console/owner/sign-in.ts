@@ -8,7 +8,7 @@ import type { AccountTag, RandomBytes } from "../../values/key.ts";
 import type { ConsoleSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { quoted } from "../../values/words/shown.ts";
-import type { SignInWaysAnswer } from "../answers/session.ts";
+import type { SignInMethodsAnswer } from "../answers/session.ts";
 import type { App, AppReply, AppRequest, ConsoleLog } from "../app.ts";
 import type { Audit } from "../audit/audit.ts";
 import { AdminRefusal, storeRefusal } from "../refusal.ts";
@@ -42,7 +42,7 @@ export function addSignIn(app: App, api: string, parts: SignInParts): void {
   const { oidc } = settings;
   app.get(`${api}/sign-in/ways`, async (request) => {
     const label = oidc && (oidc.label ?? new URL(oidc.issuer).host);
-    return { oidc: label ?? null, front: namedByFront(request, settings) ?? null } satisfies SignInWaysAnswer;
+    return { oidc: label ?? null, front: namedByFront(request, settings) ?? null } satisfies SignInMethodsAnswer;
   });
   app.post(`${api}/sign-in/link`, { schema: { body: LinkToken } }, async (request, reply) => {
     const { token } = request.body as Static<typeof LinkToken>;

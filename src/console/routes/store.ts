@@ -7,7 +7,7 @@
 import { COMMAND } from "../../values/program/program.ts";
 import { StoreShape } from "../answers/answers.ts";
 import { AdminRefusal } from "../refusal.ts";
-import type { StoreKeeper } from "../store-keeper.ts";
+import type { StoreOperations } from "../store-operations.ts";
 import { closed, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
@@ -23,7 +23,7 @@ const StoreConfirmation = Type.Object(
   closed,
 );
 
-export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreKeeper): readonly ConsoleRoute[] {
+export function storeRoutes({ storeStatus, confirmStore }: ConsoleParts & StoreOperations): readonly ConsoleRoute[] {
   if (!storeStatus || !confirmStore) return [];
   return [
     route({

@@ -6,7 +6,7 @@ import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 export interface UpstreamState {
   readonly name: string;
   /** `probe`: its ejection is over, and the next request decides. */
-  readonly standing: "healthy" | "probe" | "ejected";
+  readonly health: "healthy" | "probe" | "ejected";
   /** Why it is not healthy. */
   readonly reason: string | undefined;
   /** Remaining ejection, in milliseconds. */
@@ -43,7 +43,7 @@ export function upstreamRoutes({ upstreams }: ConsoleParts & UpstreamWatcher): r
 function showUpstream(state: UpstreamState): UpstreamAnswer {
   return {
     name: state.name,
-    health: state.standing,
+    health: state.health,
     reason: state.reason ?? null,
     rest_seconds: seconds(state.restMs),
     in_flight: state.inFlight,

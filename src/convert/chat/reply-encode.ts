@@ -63,7 +63,7 @@ function messageOf(
     role: "assistant",
     content: content !== "" || (calls.length === 0 && refusals.length === 0) ? content : null,
     refusal: refusals.length > 0 ? refusals.join("") : (reply.stop.refusal?.explanation ?? null),
-    reasoning_content: reasoning.length > 0 ? reasoning.join(REASONING_SEAM) : undefined,
+    reasoning_content: reasoning.length > 0 ? reasoning.join(REASONING_SEPARATOR) : undefined,
     annotations: annotations.length > 0 ? annotations : undefined,
     images: images.length > 0 ? images : undefined,
     ...encodeCalls(calls, plan),
@@ -99,9 +99,9 @@ function joinTexts(texts: readonly TextItem[], plan: ReplyPlan): { content: stri
   const annotations: JsonObject[] = [];
   let seamDue = false;
   for (const item of texts) {
-    seamDue ||= item.startsMessage && content !== "" && seamBetweenMessages(plan) !== "";
+    seamDue ||= item.startsMessage && content !== "" && separatorBetweenMessages(plan) !== "";
     if (item.text !== "" && seamDue) {
-      content += seamBetweenMessages(plan);
+      content += separatorBetweenMessages(plan);
       seamDue = false;
     }
     const offset = content.length;
@@ -120,12 +120,12 @@ function logprobsOf(texts: readonly TextItem[]): JsonObject | null {
 }
 
 /** The separator between blocks of reasoning (rule 39). */
-export const REASONING_SEAM = "\n\n";
+export const REASONING_SEPARATOR = "\n\n";
 
 /**
  * The separator between two texts: items of responses are separate messages, blocks of messages are one text (rule 40).
  */
-export function seamBetweenMessages(plan: ReplyPlan): string {
+export function separatorBetweenMessages(plan: ReplyPlan): string {
   return plan.upstream === "responses" ? "\n\n" : "";
 }
 

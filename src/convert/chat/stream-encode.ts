@@ -13,8 +13,8 @@ import {
   finishReason,
   imageOf,
   pieceOfCall,
-  REASONING_SEAM,
-  seamBetweenMessages,
+  REASONING_SEPARATOR,
+  separatorBetweenMessages,
   startOfCall,
 } from "./reply-encode.ts";
 import { writeUsage } from "./usage.ts";
@@ -60,14 +60,14 @@ export class ChatStreamEncoder implements StreamEncoder {
         this.#tier = event.serviceTier;
         return [quiet(this.#chunk({ role: "assistant", content: "", refusal: null }))];
       case "text-start":
-        if (event.startsMessage && this.#hasText) this.#textSeam = seamBetweenMessages(this.#plan);
+        if (event.startsMessage && this.#hasText) this.#textSeam = separatorBetweenMessages(this.#plan);
         return [];
       case "text-delta":
         return this.#text(event.text, event.logprobs);
       case "refusal-delta":
         return this.#refusal(event.text);
       case "reasoning-start":
-        if (this.#hasReasoning) this.#reasoningSeam = REASONING_SEAM;
+        if (this.#hasReasoning) this.#reasoningSeam = REASONING_SEPARATOR;
         return [];
       case "reasoning-delta":
         return this.#reasoning(event.text);

@@ -2,7 +2,7 @@
 
 import type { Capabilities, Effort } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
-import type { ReasoningWish } from "../hub.ts";
+import type { RequestedReasoning } from "../hub.ts";
 import { openaiEffort } from "../rules/thinking.ts";
 
 /**
@@ -11,15 +11,20 @@ import { openaiEffort } from "../rules/thinking.ts";
  * client left it open.
  * @param thinkingMost the most thinking tokens that may be requested; undefined: unlimited.
  */
-export function chatThinking(wish: ReasoningWish, capabilities: Capabilities, thinkingMost?: number): JsonObject {
-  const effort = openaiEffort(wish, capabilities);
+export function chatThinking(
+  requested: RequestedReasoning,
+  capabilities: Capabilities,
+  thinkingMost?: number,
+): JsonObject {
+  const effort = openaiEffort(requested, capabilities);
   const { thinkingSwitch } = capabilities;
   if (thinkingSwitch === "reasoning_effort") return { reasoning_effort: effort };
-  const on = !wish.off;
-  const isAsked = wish.effort !== undefined || wish.budgetTokens !== undefined || wish.thinking !== undefined;
+  const on = !requested.off;
+  const isAsked =
+    requested.effort !== undefined || requested.budgetTokens !== undefined || requested.thinking !== undefined;
   if (on && !isAsked) return {};
   if (thinkingSwitch === "reasoning")
-    return { reasoning: on ? routerReasoning(wish, effort, thinkingMost) : { effort: "none" } };
+    return { reasoning: on ? routerReasoning(requested, effort, thinkingMost) : { effort: "none" } };
   const switched = {
     thinking: { thinking: { type: on ? "enabled" : "disabled" } },
     enable_thinking: { enable_thinking: on },
@@ -31,7 +36,7 @@ export function chatThinking(wish: ReasoningWish, capabilities: Capabilities, th
 
 /** OpenRouter's member takes one of: a budget, an effort, a plain switch. */
 function routerReasoning(
-  { budgetTokens }: ReasoningWish,
+  { budgetTokens }: RequestedReasoning,
   effort: Effort | undefined,
   most = Number.POSITIVE_INFINITY,
 ): JsonObject {

@@ -94,7 +94,7 @@ export function cacheControl(cache: { readonly ttl: "short" | "long" } | undefin
 
 /**
  * A choice as messages writes it, including the switch for parallel calls (rule 33).
- * @param parallel the client's wish; only `false` must be written, and not together with `none`.
+ * @param parallel the client's value; only `false` must be written, and not together with `none`.
  */
 export function encodeToolChoice(
   choice: ToolOffer["choice"],

@@ -19,7 +19,7 @@ import { BUDGET_TOKENS_MIN, offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
 import { withoutMadeFiles } from "./made-files.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
-import { firstDoubtedName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
+import { firstAmbiguousName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
 import { thinkingOff } from "./thinking-off.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
@@ -117,7 +117,7 @@ function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Re
       return refusal("wrong_type", { model, param: "instructions", detail: "Instructions must be a string." });
     }
   }
-  const doubted = firstDoubtedName(request, route?.stateful === true);
+  const doubted = firstAmbiguousName(request, route?.stateful === true);
   if (doubted === undefined) return undefined;
   const detail = `"${doubted}" occurs twice in one object, or is written with escapes.`;
   return refusal("duplicate_field", { model, param: doubted, detail });
@@ -268,7 +268,7 @@ function firstStateMember(json: Readonly<JsonObject>, shape: Shape): string | un
     const value = json[name];
     // `false` means that nothing is to be stored.
     if (value === null || value === undefined || value === false) continue;
-    if (shape.standings.get(name) === "state") return name;
+    if (shape.meanings.get(name) === "state") return name;
     if (typeof value !== "object") continue;
     const inner = shape.inside.get(name);
     if (!inner) continue;

@@ -92,7 +92,7 @@ const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
  * the body contains nothing to reach.
  * @param isStateful whether an id alone can reach something.
  */
-export function firstDoubtedName(
+export function firstAmbiguousName(
   { protocol, body, scan }: Pick<ClientRequest, "protocol" | "body" | "scan">,
   isStateful: boolean,
 ): string | undefined {

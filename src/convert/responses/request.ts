@@ -102,20 +102,20 @@ function reasons(route: RouteFacts): boolean {
 
 /** Effort and summary; a model that does not reason gets neither (rule 27). */
 function reasoning(hub: HubRequest, route: RouteFacts, losses: Losses): JsonObject | undefined {
-  const wish = hub.reasoning;
-  if (effortIsLost(wish, route.capabilities)) losses.drop(wish.param);
+  const requested = hub.reasoning;
+  if (effortIsLost(requested, route.capabilities)) losses.drop(requested.param);
   if (!reasons(route)) return undefined;
-  const effort = openaiEffort(wish, route.capabilities);
-  const summary = wish.off ? undefined : summaryOf(hub);
+  const effort = openaiEffort(requested, route.capabilities);
+  const summary = requested.off ? undefined : summaryOf(hub);
   return effort === undefined && summary === undefined ? undefined : { effort, summary };
 }
 
 /** A messages client that uses thinking gets summaries, unless it asked not to. */
 function summaryOf(hub: HubRequest): string | undefined {
-  const { reasoning: wish } = hub;
-  if (hub.client !== "messages") return wish.summary;
-  if (wish.display === "omitted") return undefined;
-  return wish.thinking !== undefined || wish.effort !== undefined ? "auto" : undefined;
+  const { reasoning: requested } = hub;
+  if (hub.client !== "messages") return requested.summary;
+  if (requested.display === "omitted") return undefined;
+  return requested.thinking !== undefined || requested.effort !== undefined ? "auto" : undefined;
 }
 
 function include(hub: HubRequest, route: RouteFacts): readonly string[] | undefined {

@@ -2,7 +2,7 @@
 import { EFFORTS, type Effort } from "../../values/catalog.ts";
 import { isGiven, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import type { HubRequest, OutputFormat, ReasoningWish, RestField } from "../hub.ts";
+import type { HubRequest, OutputFormat, RequestedReasoning, RestField } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 import {
   optionalCount,
@@ -68,7 +68,7 @@ export function ignoreNative(hub: HubRequest, losses: Losses, kept: { readonly u
 }
 
 /** An effort of chat or responses; `none` switches reasoning off. */
-export function effortWish(
+export function requestedEffort(
   value: unknown,
   param: string,
 ): { readonly effort: Exclude<Effort, "none"> | undefined; readonly off: boolean } {
@@ -76,15 +76,15 @@ export function effortWish(
   return word === "none" ? { effort: undefined, off: true } : { effort: word, off: false };
 }
 
-/** A wish of which only effort and summary are known. */
-export function plainWish(
-  wish: Pick<ReasoningWish, "effort" | "off">,
+/** A request of which only effort and summary are known. */
+export function plainReasoning(
+  requested: Pick<RequestedReasoning, "effort" | "off">,
   param: string,
   summary: string | undefined = undefined,
-): ReasoningWish {
+): RequestedReasoning {
   return {
-    effort: wish.effort,
-    off: wish.off,
+    effort: requested.effort,
+    off: requested.off,
     budgetTokens: undefined,
     thinking: undefined,
     display: undefined,

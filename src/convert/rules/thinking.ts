@@ -8,7 +8,7 @@ import { type Refusal, refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { Permitted, RouteFacts } from "../exchange.ts";
-import type { HubRequest, ReasoningWish } from "../hub.ts";
+import type { HubRequest, RequestedReasoning } from "../hub.ts";
 import type { Losses } from "./losses.ts";
 
 interface ThinkingPlan {
@@ -81,12 +81,12 @@ function withBudget(wantedTokens: number, maxTokens: number): ThinkingPlan {
 }
 
 /** Whether there is less thinking than the client asked for: none, fewer tokens than it named, or a lower effort. */
-function budgetIsLost(wish: ReasoningWish, wantedTokens: number, { thinking }: ThinkingPlan): boolean {
+function budgetIsLost(requested: RequestedReasoning, wantedTokens: number, { thinking }: ThinkingPlan): boolean {
   const budgetTokens = Number(thinking?.budget_tokens ?? 0);
   if (budgetTokens === 0 || budgetTokens >= wantedTokens) return budgetTokens === 0;
-  if (wish.effort === undefined) return wish.budgetTokens !== undefined;
-  const got = wantedEffort({ ...wish, effort: undefined, budgetTokens });
-  return got === undefined || EFFORTS.indexOf(got) < EFFORTS.indexOf(wish.effort);
+  if (requested.effort === undefined) return requested.budgetTokens !== undefined;
+  const got = wantedEffort({ ...requested, effort: undefined, budgetTokens });
+  return got === undefined || EFFORTS.indexOf(got) < EFFORTS.indexOf(requested.effort);
 }
 
 /** Adaptive thinking is requested with an effort, or if the client would otherwise see none of it. */
@@ -137,7 +137,7 @@ function membersOf(value: unknown): JsonObject {
 
 /**
  * The refusal of switching thinking off for a model that cannot, if the operator configured refusal.
- * @param member result of `offMember`, or the member that the hub's wish names.
+ * @param member result of `offMember`, or the member that the hub form names.
  */
 export function refusedOff(member: string | undefined, route: RouteFacts): Refusal | undefined {
   if (member === undefined || route.capabilities.thinkingOff === "ignore" || hasSwitch(route)) return undefined;
@@ -171,10 +171,10 @@ const BUDGET_TOKENS: Readonly<Record<Strength, number>> = {
 /** The smallest thinking budget that messages takes. The same number of tokens is always left for the answer. */
 export const BUDGET_TOKENS_MIN = 1024;
 
-/** The budget that a wish means, in tokens; undefined if the client left it open. */
-function wantedBudget(wish: ReasoningWish): number | undefined {
-  if (wish.effort === undefined && wish.budgetTokens !== undefined) return wish.budgetTokens;
-  const effort = effortFor(wish);
+/** The budget that the request means, in tokens; undefined if the client left it open. */
+function wantedBudget(requested: RequestedReasoning): number | undefined {
+  if (requested.effort === undefined && requested.budgetTokens !== undefined) return requested.budgetTokens;
+  const effort = effortFor(requested);
   return effort && BUDGET_TOKENS[effort];
 }
 
@@ -193,29 +193,29 @@ function offEffort(efforts: readonly Effort[]): Effort | undefined {
   return EFFORTS.find((effort) => efforts.includes(effort));
 }
 
-/** The effort that a wish means; a messages budget is converted to one. Undefined if the client left it open. */
-function wantedEffort(wish: ReasoningWish): Strength | undefined {
-  if (wish.effort !== undefined) return wish.effort;
-  if (wish.budgetTokens === undefined) return undefined;
-  if (wish.budgetTokens < 4096) return "low";
-  if (wish.budgetTokens < 16_384) return "medium";
-  return wish.budgetTokens < 32_768 ? "high" : "xhigh";
+/** The effort that the request means; a messages budget is converted to one. Undefined if the client left it open. */
+function wantedEffort(requested: RequestedReasoning): Strength | undefined {
+  if (requested.effort !== undefined) return requested.effort;
+  if (requested.budgetTokens === undefined) return undefined;
+  if (requested.budgetTokens < 4096) return "low";
+  if (requested.budgetTokens < 16_384) return "medium";
+  return requested.budgetTokens < 32_768 ? "high" : "xhigh";
 }
 
 /** The same, for servers that may not think unless they get an effort: for a plain "on" it is `medium`. */
-function effortFor(wish: ReasoningWish): Strength | undefined {
-  return wantedEffort(wish) ?? (wish.thinking === "enabled" ? "medium" : undefined);
+function effortFor(requested: RequestedReasoning): Strength | undefined {
+  return wantedEffort(requested) ?? (requested.thinking === "enabled" ? "medium" : undefined);
 }
 
 /** The effort for a chat or responses upstream; undefined: send none. */
-export function openaiEffort(wish: ReasoningWish, capabilities: Capabilities): Effort | undefined {
-  if (wish.off) return offEffort(capabilities.efforts);
-  const wanted = effortFor(wish);
+export function openaiEffort(requested: RequestedReasoning, capabilities: Capabilities): Effort | undefined {
+  if (requested.off) return offEffort(capabilities.efforts);
+  const wanted = effortFor(requested);
   return wanted === undefined ? undefined : nearestEffort(wanted, capabilities.efforts);
 }
 
 /** Whether the client asked for an effort that this upstream does not have, so that it gets another one or none. */
-export function effortIsLost(wish: ReasoningWish, capabilities: Capabilities): boolean {
-  const wanted = capabilities.efforts.length > 0 ? wantedEffort(wish) : effortFor(wish);
-  return wanted !== undefined && !wish.off && nearestEffort(wanted, capabilities.efforts) !== wanted;
+export function effortIsLost(requested: RequestedReasoning, capabilities: Capabilities): boolean {
+  const wanted = capabilities.efforts.length > 0 ? wantedEffort(requested) : effortFor(requested);
+  return wanted !== undefined && !requested.off && nearestEffort(wanted, capabilities.efforts) !== wanted;
 }

@@ -11,7 +11,7 @@ import type { Clock } from "../../values/time.ts";
 import { type OutcomeCounts, type OutcomeKind, Outcomes } from "./outcomes.ts";
 
 /** `probe`: one request may try it. */
-type UpstreamStanding = "healthy" | "probe" | "ejected";
+type HealthStatus = "healthy" | "probe" | "ejected";
 
 /**
  * `failures`: consecutive; `failure_rate`: too large a share; `forbidden`: our credential was refused, or it only
@@ -42,7 +42,7 @@ export interface HealthVerdict {
 }
 
 export interface HealthState {
-  readonly standing: UpstreamStanding;
+  readonly health: HealthStatus;
   readonly reason: EjectionReason | "retry_after" | undefined;
   readonly restMs: number;
   /**
@@ -100,7 +100,7 @@ export class Health {
   }
 
   /** @param model the model's name at the upstream. */
-  standing(model: string): UpstreamStanding {
+  status(model: string): HealthStatus {
     if (this.#isUntroubled()) return "healthy";
     const nowMs = this.#parts.clock.monotonicMs();
     if (nowMs < this.#restUntilMs || nowMs < (this.#limitedUntilMs.get(model) ?? nowMs)) return "ejected";
@@ -136,7 +136,7 @@ export class Health {
    * @returns whether it is the probe.
    */
   begin(model: string): boolean {
-    if (this.standing(model) !== "probe") return false;
+    if (this.status(model) !== "probe") return false;
     this.#probingUntilMs = this.#parts.clock.monotonicMs() + this.#settings.coolDownMs;
     return true;
   }
@@ -159,13 +159,13 @@ export class Health {
   state(): HealthState {
     const nowMs = this.#parts.clock.monotonicMs();
     const isPaused = nowMs < this.#restUntilMs;
-    const standing =
+    const health =
       isPaused || nowMs < this.#probingUntilMs ? "ejected" : this.#ejected === undefined ? "healthy" : "probe";
     return {
-      standing,
+      health,
       reason: this.#ejected ?? (isPaused ? "retry_after" : undefined),
       restMs: Math.max(0, this.#restUntilMs - nowMs),
-      isForgotten: standing === "probe" && nowMs - this.#restUntilMs >= this.#settings.coolDownMaxMs,
+      isForgotten: health === "probe" && nowMs - this.#restUntilMs >= this.#settings.coolDownMaxMs,
       limitedModels: new Map(
         [...this.#limitedUntilMs]
           .map(([model, untilMs]) => [model, untilMs - nowMs] as const)

@@ -56,10 +56,10 @@ export function measureUpstreams(upstreams: readonly UpstreamReport[], metrics: 
   // An upstream that is no longer configured is removed.
   metrics.upstreamHealthy.reset();
   metrics.queued.reset();
-  for (const { name, standing, isForgotten, queued } of upstreams) {
+  for (const { name, health, isForgotten, queued } of upstreams) {
     // An upstream that is down stays unhealthy between two ejections. Without traffic, it would otherwise stay so
     // forever.
-    metrics.upstreamHealthy.set({ upstream: name }, standing === "healthy" || isForgotten ? 1 : 0);
+    metrics.upstreamHealthy.set({ upstream: name }, health === "healthy" || isForgotten ? 1 : 0);
     metrics.queued.set({ upstream: name }, queued);
   }
 }

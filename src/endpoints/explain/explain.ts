@@ -53,12 +53,12 @@ export interface ExplainQuestion {
 }
 
 /** What one route would do with the request. */
-export interface RouteOutlook {
+export interface RouteForecast {
   readonly route: Route;
   /** The operator's rules for this route, in the order of their application. */
   readonly actions: readonly RuleAction[];
   /** The health of its upstream in this process; undefined if the process has no upstream of that name. */
-  readonly standing: "healthy" | "probe" | "ejected" | undefined;
+  readonly health: "healthy" | "probe" | "ejected" | undefined;
   /**
    * `exact`, `lossy; dropped=...`, undefined if client and upstream speak the same protocol; or why it cannot carry the
    * request.
@@ -67,7 +67,7 @@ export interface RouteOutlook {
 }
 
 /** Everything that was found out, up to the first refusal and, if known, beyond it. */
-export interface Outlook {
+export interface Forecast {
   readonly question: ExplainQuestion;
   readonly seen: SeenAccount;
   /** The refusal that the request would get; undefined if it would go upstream. */
@@ -82,14 +82,14 @@ export interface Outlook {
   readonly terms: Terms | undefined;
   /** The terms of the key's group; undefined if it does not serve the model. */
   readonly offered: OfferedTerms | undefined;
-  readonly routes: readonly RouteOutlook[];
+  readonly routes: readonly RouteForecast[];
 }
 
 /** Maximum of routes that one explanation encodes for; further routes are ignored. */
 const ROUTES_MAX = 16;
 
 /** Finds out what would happen to a request. Changes nothing. */
-export async function explain(question: ExplainQuestion, seen: SeenAccount, parts: ExplainParts): Promise<Outlook> {
+export async function explain(question: ExplainQuestion, seen: SeenAccount, parts: ExplainParts): Promise<Forecast> {
   const catalog = parts.admit.catalog();
   const { read } = question;
   const envelope = isRefusal(read) ? undefined : read.envelope;
@@ -100,7 +100,8 @@ export async function explain(question: ExplainQuestion, seen: SeenAccount, part
   const group = catalog.groups.get(seen.view.key.group);
   const permit = await permitFor(question, seen, catalog, parts);
   const granted = isRefusal(permit) ? undefined : permit;
-  const routes = isRefusal(read) || !terms ? [] : outlooks(question, read, { seen, terms, group, granted }, parts);
+  const routes =
+    isRefusal(read) || !terms ? [] : routeForecasts(question, read, { seen, terms, group, granted }, parts);
   return {
     question,
     seen,
@@ -167,7 +168,7 @@ export function foresee(
   ask: Pick<AdmitAsk, "plans" | "groups" | "inputTokens" | "model">,
 ): Admitted | AdmitRefused {
   const nowMs = Math.max(storeTimeMs, limits?.storeTimeMs ?? 0);
-  const standing = {
+  const facts = {
     key,
     plan: account.plan,
     running: runningCards(entitlements, nowMs),
@@ -179,7 +180,7 @@ export function foresee(
     inFlightOfKey: limitsOfKey?.inFlight ?? 0,
     nowMs,
   };
-  const { answer } = decide({ ...ask, address: undefined, again: false }, standing);
+  const { answer } = decide({ ...ask, address: undefined, again: false }, facts);
   if (answer.outcome === "refused") return answer;
   const { scope: _scope, budgets: _budgets, worstCase, free, ...granted } = answer;
   return {
@@ -205,12 +206,12 @@ interface Decided {
  * What each route of the model would do with the body, best priority first; empty if the group does not serve the
  * model.
  */
-function outlooks(
+function routeForecasts(
   question: ExplainQuestion,
   read: ReadBody,
   { seen, terms, group, granted }: Decided,
   parts: ExplainParts,
-): RouteOutlook[] {
+): RouteForecast[] {
   const { model } = terms;
   if (!group || !groupServes(group, model.name)) return [];
   // As in admission: a whole reply without a limit from the client gets the default.
@@ -226,22 +227,22 @@ function outlooks(
     strict: question.strict,
   };
   const encode = encoderFor(openExchange, request, { model, group }, permitted, contextOf(parts, seen.view.key));
-  const standings = new Map(parts.dispatcher.report().map(({ name, standing }) => [name, standing]));
+  const healthOf = new Map(parts.dispatcher.report().map(({ name, health }) => [name, health]));
   return [...model.routes]
     .sort((a, b) => a.priority - b.priority)
     .slice(0, ROUTES_MAX)
     .map((route) => {
       const encoded = encode(route);
       const actions = actionsFor([group, model, route], route.protocol);
-      const standing = standings.get(route.upstream);
-      if (isRefusal(encoded)) return { route, actions, standing, carried: encoded };
+      const health = healthOf.get(route.upstream);
+      if (isRefusal(encoded)) return { route, actions, health, carried: encoded };
       const { request: sent, translation } = encoded.token.exchange;
-      return { route, actions, standing, carried: { translation, dropped: sent.dropped } };
+      return { route, actions, health, carried: { translation, dropped: sent.dropped } };
     });
 }
 
 /** The refusal if no route can carry the request: the first route's, as in dispatch. */
-function noRoute(routes: readonly RouteOutlook[], { model, group }: Permit): Refusal | undefined {
+function noRoute(routes: readonly RouteForecast[], { model, group }: Permit): Refusal | undefined {
   const refusals = routes.map(({ carried }) => carried).filter(isRefusal);
   if (routes.length > refusals.length) return undefined;
   const refused = refusals[0] ?? refusal("upstream_unavailable");

@@ -1,5 +1,5 @@
 /**
- * Puts an outlook into words: the decisions in order, the expected answer, prices, limits and routes. The owner of a
+ * Puts a forecast into words: the decisions in order, the expected answer, prices, limits and routes. The owner of a
  * key sees what concerns the request; names of upstreams and the texts of rules are only for the operator.
  */
 import { besideLimit } from "../../admit/terms.ts";
@@ -12,7 +12,7 @@ import { formatUsd } from "../../values/money.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { RuleAction } from "../../values/rules.ts";
 import { quoted } from "../../values/words/shown.ts";
-import type { Outlook, RouteOutlook } from "./explain.ts";
+import type { Forecast, RouteForecast } from "./explain.ts";
 
 const MS_PER_S = 1_000;
 
@@ -57,30 +57,30 @@ type RouteAnswer = ExplanationAnswer["routes"][number];
 type OwnersRouteAnswer = OwnExplanationAnswer["routes"][number];
 
 /** The explanation for the operator. */
-export function explainedToOperator(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): ExplanationAnswer {
-  const routes = outlook.routes.map(({ standing, ...one }): RouteAnswer => {
+export function explainedToOperator(forecast: Forecast, upstreamUnavailableStatus: 403 | 503): ExplanationAnswer {
+  const routes = forecast.routes.map(({ health, ...one }): RouteAnswer => {
     const { upstream, upstreamModel } = one.route;
-    return { upstream, upstream_model: upstreamModel, health: standing ?? "unknown", ...routeOf(one, "operator") };
+    return { upstream, upstream_model: upstreamModel, health: health ?? "unknown", ...routeOf(one, "operator") };
   });
-  return { ...explained(outlook, upstreamUnavailableStatus), routes };
+  return { ...explained(forecast, upstreamUnavailableStatus), routes };
 }
 
 /** The explanation for the owner of the key. */
-export function explainedToOwner(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): OwnExplanationAnswer {
-  const routes = outlook.routes.map((one) => routeOf(one, "owner"));
-  return { ...explained(outlook, upstreamUnavailableStatus), routes };
+export function explainedToOwner(forecast: Forecast, upstreamUnavailableStatus: 403 | 503): OwnExplanationAnswer {
+  const routes = forecast.routes.map((one) => routeOf(one, "owner"));
+  return { ...explained(forecast, upstreamUnavailableStatus), routes };
 }
 
-function explained(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): Omit<ExplanationAnswer, "routes"> {
-  const { question, seen, permit } = outlook;
+function explained(forecast: Forecast, upstreamUnavailableStatus: 403 | 503): Omit<ExplanationAnswer, "routes"> {
+  const { question, seen, permit } = forecast;
   const { key, account } = seen.view;
   return {
     object: "explanation",
     protocol: question.protocol,
     model: isRefusal(question.read) ? null : quoted(question.read.envelope.model),
     stream: isRefusal(question.read) ? null : question.read.envelope.stream,
-    expected: expected(outlook.refused, question.protocol, upstreamUnavailableStatus),
-    steps: stepsOf(outlook),
+    expected: expected(forecast.refused, question.protocol, upstreamUnavailableStatus),
+    steps: stepsOf(forecast),
     key: { id: key.id, status: key.status, group: key.group },
     account: {
       id: account.id,
@@ -89,12 +89,12 @@ function explained(outlook: Outlook, upstreamUnavailableStatus: 403 | 503): Omit
       held_usd: formatUsd(seen.held),
       available_usd: formatUsd(account.balance - seen.held),
     },
-    price: priceOf(outlook),
+    price: priceOf(forecast),
     hold: permit
       ? { usd: formatUsd(permit.hold), paid_by: permit.entitlement ?? "balance", metered: !permit.unmetered }
       : null,
     clamped: permit?.clamped ?? null,
-    limits: limitsOf(outlook),
+    limits: limitsOf(forecast),
   };
 }
 
@@ -113,19 +113,19 @@ function expected(
 }
 
 /** The decisions in the order in which they are made (first match wins). */
-function stepsOf(outlook: Outlook): ExplanationAnswer["steps"] {
-  const { refused, group } = outlook;
-  const at = refused && refusedAt(refused, outlook);
+function stepsOf(forecast: Forecast): ExplanationAnswer["steps"] {
+  const { refused, group } = forecast;
+  const at = refused && refusedAt(refused, forecast);
   const steps = STEPS.filter((step) => step !== "card" || group?.kind === "time_card" || at === "card");
   const stop = at === undefined ? steps.length : steps.indexOf(at);
   return steps.map((step, index) => {
     if (index > stop) return { step, ok: null, words: "not reached" };
-    if (index === stop) return { step, ok: false, words: wordsOf(refused as Refusal, outlook) };
-    return { step, ok: true, words: WORDS[step](outlook) };
+    if (index === stop) return { step, ok: false, words: wordsOf(refused as Refusal, forecast) };
+    return { step, ok: true, words: WORDS[step](forecast) };
   });
 }
 
-function refusedAt({ cause }: Refusal, { unpriced, permit }: Outlook): StepName {
+function refusedAt({ cause }: Refusal, { unpriced, permit }: Forecast): StepName {
   if (permit) return "routes";
   return unpriced && cause === "unsupported_parameter" ? "price" : (DECIDED_AT[cause] ?? "body");
 }
@@ -134,7 +134,7 @@ function detailOf(refused: Refusal): string {
   return refused.facts.detail ?? `Refused: ${refused.cause}.`;
 }
 
-function wordsOf(refused: Refusal, { meant, group, seen }: Outlook): string {
+function wordsOf(refused: Refusal, { meant, group, seen }: Forecast): string {
   // Keys outlive a group that was renamed or removed. The client only gets the message that the group does not serve
   // the model.
   if (refused.cause === "group_mismatch" && group === undefined)
@@ -143,7 +143,7 @@ function wordsOf(refused: Refusal, { meant, group, seen }: Outlook): string {
   return quoted(detailOf(refused) + guess, 400);
 }
 
-const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
+const WORDS: Readonly<Record<StepName, (forecast: Forecast) => string>> = {
   gateway: () => "The gateway can record charges.",
   key: ({ seen: { view } }) => `The key ${view.key.id} of the account ${view.account.id} is valid.`,
   body({ question: { read, protocol } }) {
@@ -205,7 +205,7 @@ const WORDS: Readonly<Record<StepName, (outlook: Outlook) => string>> = {
   },
 };
 
-function priceOf({ terms, offered, group }: Outlook): ExplanationAnswer["price"] {
+function priceOf({ terms, offered, group }: Forecast): ExplanationAnswer["price"] {
   if (!terms || !offered || !group) return null;
   const { price } = terms.model;
   return {
@@ -219,7 +219,7 @@ function priceOf({ terms, offered, group }: Outlook): ExplanationAnswer["price"]
   };
 }
 
-function limitsOf({ group, terms, seen: { limits } }: Outlook): ExplanationAnswer["limits"] {
+function limitsOf({ group, terms, seen: { limits } }: Forecast): ExplanationAnswer["limits"] {
   if (!group) return null;
   const state = (bucket: Bucket | undefined, limit: number | undefined) => {
     if (!limits || limit === undefined) return null;
@@ -241,7 +241,7 @@ function limitsOf({ group, terms, seen: { limits } }: Outlook): ExplanationAnswe
 }
 
 function routeOf(
-  { route, actions, carried }: Omit<RouteOutlook, "standing">,
+  { route, actions, carried }: Omit<RouteForecast, "health">,
   audience: "owner" | "operator",
 ): OwnersRouteAnswer {
   const refused = isRefusal(carried);

@@ -5,7 +5,7 @@ import { TURNS } from "../../accept/turns.ts";
 import type { ExplainAsk, ExplanationAnswer, OwnExplanationAnswer } from "../../console/routes/explain.ts";
 import { withReferences } from "../../request/references.ts";
 import type { Store } from "../../store/contract.ts";
-import { standingOfKey } from "../../store/decision.ts";
+import { effectiveKeyStatus } from "../../store/decision.ts";
 import { keyScope, limitScope } from "../../store/names.ts";
 import type { Key, KeyView } from "../../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
@@ -14,7 +14,7 @@ import { ZERO } from "../../values/money.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../../values/protocol.ts";
 import type { Settings } from "../../values/settings.ts";
 import { isJsonFault, scanJsonInSteps } from "../../wire/json.ts";
-import { type ExplainParts, type ExplainQuestion, explain, type Outlook, type SeenAccount } from "./explain.ts";
+import { type ExplainParts, type ExplainQuestion, explain, type Forecast, type SeenAccount } from "./explain.ts";
 import { explainedToOperator, explainedToOwner } from "./explanation.ts";
 
 /** Only reads of the store. */
@@ -116,8 +116,8 @@ export async function explainFor(
   store: ExplainStore,
   parts: ExplainParts,
 ): Promise<ExplanationAnswer | undefined> {
-  const outlook = await outlookFor(ask, store, parts);
-  return outlook && explainedToOperator(outlook, parts.settings().upstreamUnavailableStatus);
+  const forecast = await forecastFor(ask, store, parts);
+  return forecast && explainedToOperator(forecast, parts.settings().upstreamUnavailableStatus);
 }
 
 /**
@@ -130,11 +130,11 @@ export async function explainToOwner(
   store: ExplainStore,
   parts: ExplainParts,
 ): Promise<OwnExplanationAnswer | undefined> {
-  const outlook = await outlookFor(ask, store, parts);
-  return outlook && explainedToOwner(outlook, parts.settings().upstreamUnavailableStatus);
+  const forecast = await forecastFor(ask, store, parts);
+  return forecast && explainedToOwner(forecast, parts.settings().upstreamUnavailableStatus);
 }
 
-async function outlookFor(ask: ExplainAsk, store: ExplainStore, parts: ExplainParts): Promise<Outlook | undefined> {
+async function forecastFor(ask: ExplainAsk, store: ExplainStore, parts: ExplainParts): Promise<Forecast | undefined> {
   const settings = parts.settings();
   const seen = await seenOf(ask.keyId, store, settings);
   if (!seen) return undefined;
@@ -167,7 +167,7 @@ async function seenOf(keyId: string, store: ExplainStore, settings: Settings): P
   ]);
   const own = keys.find(({ id }) => id === keyId);
   if (!account || !own || !cards) return undefined;
-  const key = { ...own, status: standingOfKey(own.status, account.status) };
+  const key = { ...own, status: effectiveKeyStatus(own.status, account.status) };
   const { held } = account;
   const limits = await limitsOf(key, store, settings);
   const budgets = new Map([...key.budgets, ...ofAccount]);

@@ -7,14 +7,14 @@ import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
 import {
-  type AccountStanding,
-  addressBarredBy,
+  type AdmissionFacts,
+  addressRefusal,
   decide,
+  effectiveKeyStatus,
   type Granted,
-  keyBarredBy,
+  keyRefusal,
   NO_LIMITS,
   runningCards,
-  standingOfKey,
 } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import { admittedOf, type HoldRecord } from "../hold-record.ts";
@@ -37,12 +37,12 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const key = {
     id: row.id,
     group: row.grp,
-    status: standingOfKey(row.status as Key["status"], account.status),
+    status: effectiveKeyStatus(row.status as Key["status"], account.status),
     expiresAtMs: instantOrNone(row.expires),
     limits: row.limits,
     caps: row.caps,
   } as KeyFacts;
-  const barred = keyBarredBy(key, nowMs) ?? addressBarredBy(key, ask.address);
+  const barred = keyRefusal(key, nowMs) ?? addressRefusal(key, ask.address);
   if (barred !== undefined) return refused(barred, key.group);
   const live = context.live(ask.tag);
   const before = ask.fresh ? undefined : rememberedAnswer(context, ask, live, key, nowMs);
@@ -50,7 +50,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   sweepHolds(live, nowMs);
   const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs);
   if (taken) return { ...refused(taken.cause, key.group), first: taken.first };
-  const { answer, buckets } = decide(ask, standingOf(context, ask, account, key, nowMs));
+  const { answer, buckets } = decide(ask, admissionFacts(context, ask, account, key, nowMs));
   for (const [name, bucket] of buckets) live.buckets.set(name, bucket);
   return answer.outcome === "refused" ? answer : hold(context, ask, key, answer, nowMs);
 }
@@ -72,13 +72,13 @@ function rememberedAnswer(
   return admittedOf(ask.tag, JSON.parse(mark.record) as HoldRecord);
 }
 
-function standingOf(
+function admissionFacts(
   context: Context,
   { tag }: AdmitAsk,
   account: AccountRow,
   key: KeyFacts,
   nowMs: number,
-): AccountStanding {
+): AdmissionFacts {
   const live = context.live(tag);
   return {
     key,

@@ -1,6 +1,6 @@
 /** Keys of the embedded store. */
 import type { AccountTag, KeyHash } from "../../values/key.ts";
-import { standingOfKey } from "../decision.ts";
+import { effectiveKeyStatus } from "../decision.ts";
 import { changedMembers, keyRevisionsText, notChangedSince, readKeyRevisions } from "../key-revisions.ts";
 import { accountId, KEY_VALUES_MAX } from "../names.ts";
 import type { Key, KeyChange, KeyRotation, KeyUse, KeyView, ListedKey, NewKeyRecord } from "../records.ts";
@@ -17,7 +17,7 @@ export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyVi
   if (account === undefined || row === undefined) return undefined;
   const key = toKey(tag, row);
   return {
-    key: { ...key, status: standingOfKey(key.status, account.status) },
+    key: { ...key, status: effectiveKeyStatus(key.status, account.status) },
     account: {
       id: accountId(tag),
       name: account.name,

@@ -10,7 +10,7 @@ import type { RequestId } from "../../values/request-id.ts";
 import type { Clock } from "../../values/time.ts";
 import { type AdmitAsk, type AdmitRefused, type Admitted, isKeyRefusal } from "../admission.ts";
 import type { RequestStore, Store } from "../contract.ts";
-import { keyBarredBy } from "../decision.ts";
+import { keyRefusal } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import type { KeyView } from "../records.ts";
 import type { SettleAnswer, SettleAsk } from "../settlement.ts";
@@ -49,7 +49,7 @@ export class RequestPath implements RequestStore {
     const shut = this.#shut();
     if (shut) await shut;
     const view = await this.#request(tag, READ_KEY, () => store.readKey(tag, hash));
-    if (!view || keyBarredBy(view.key, view.storeTimeMs) !== undefined) await gate?.recheck(tag);
+    if (!view || keyRefusal(view.key, view.storeTimeMs) !== undefined) await gate?.recheck(tag);
     return view;
   }
 

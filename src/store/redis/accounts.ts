@@ -3,7 +3,7 @@ import type { AccountTag, KeyHash } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import { TOTAL_MAX } from "../checks.ts";
 import type { AccountBudgets, Store } from "../contract.ts";
-import { standingOfKey } from "../decision.ts";
+import { effectiveKeyStatus } from "../decision.ts";
 import { budgetField } from "../limits/budgets.ts";
 import { BUDGET_SPANS } from "../limits/limits.ts";
 import { accountId, creditAccounts, KEY_VALUES_MAX } from "../names.ts";
@@ -126,7 +126,7 @@ export async function readKey(
   const [now, stored, name, plan, balance, cards, limits, status, ...budgets] = reply as KeyReadReply;
   const key = toKey(tag, stored);
   return {
-    key: { ...key, status: standingOfKey(key.status, status) },
+    key: { ...key, status: effectiveKeyStatus(key.status, status) },
     account: { id: accountId(tag), name, plan, balance: nanoUsd(BigInt(balance)), limits },
     entitlements: cards.map(toEntitlement),
     budgets: toBudgets(

@@ -7,7 +7,7 @@ import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
 import type { RequestId } from "../../values/request-id.ts";
 import { StoreError } from "../contract.ts";
-import type { DoubtfulMark, MarksPage } from "../figures.ts";
+import type { MarksPage, UnprovenMark } from "../figures.ts";
 import type { AccountName } from "../records.ts";
 import type { ScanPlace } from "./connection/connect.ts";
 import type { Runner } from "./connection/runner.ts";
@@ -52,7 +52,7 @@ export async function pageMarks(
   const pattern = tag === undefined ? ACCOUNTS_WHOLE : wholePattern(tag);
   const { keys, next } = await runner.step((redis) => redis.scan(pattern, placeOf(cursor)));
   const asks = portionsByAccount(keys);
-  const items: DoubtfulMark[] = [];
+  const items: UnprovenMark[] = [];
   for (let at = 0; at < asks.length; at += SCRIPTS_AT_ONCE) {
     const some = asks.slice(at, at + SCRIPTS_AT_ONCE);
     const found = await Promise.all(some.map(([of, ids]) => doubtfulOf(runner, scripts, of, ids)));
@@ -68,7 +68,7 @@ async function doubtfulOf(
   scripts: Scripts,
   tag: AccountTag,
   ids: readonly string[],
-): Promise<DoubtfulMark[]> {
+): Promise<UnprovenMark[]> {
   const keys = [ledgerKey(tag), ...ids.map((id) => settledKey(tag, id))];
   const doubtful = await runner.script(scripts["marks-read"], keys, ids).catch((error: unknown) => {
     if (error instanceof StoreError && error.outcome === "refused") return ids;

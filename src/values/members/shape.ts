@@ -16,36 +16,36 @@
  * - `envelope`: holds members that a server merges into the body, or says where and with which identity to send the
  *   request; left out, even if unknown members pass.
  */
-export type MemberStanding = "plain" | "tier" | "option" | "limit" | "state" | "envelope";
+export type MemberMeaning = "plain" | "tier" | "option" | "limit" | "state" | "envelope";
 
 export interface Shape {
-  readonly standings: ReadonlyMap<string, MemberStanding>;
+  readonly meanings: ReadonlyMap<string, MemberMeaning>;
   /** The shapes of the objects, or of the elements of the arrays, under a member. A member without one is data. */
   readonly inside: ReadonlyMap<string, Shape>;
   /** The known names by their folded form. */
   readonly folded: ReadonlyMap<string, string>;
 }
 
-type Names = Partial<Readonly<Record<MemberStanding, string>>>;
+type Names = Partial<Readonly<Record<MemberMeaning, string>>>;
 
 /**
  * Makes a shape.
- * @param names by standing, separated by white space. A member with a shape inside is plain unless listed.
+ * @param names by meaning, separated by white space. A member with a shape inside is plain unless listed.
  */
 export function shape(names: Names, inside: Readonly<Record<string, Shape>> = {}): Shape {
-  const standings = new Map<string, MemberStanding>();
-  for (const name of Object.keys(inside)) standings.set(name, "plain");
-  for (const [standing, list] of Object.entries(names)) {
-    for (const name of list.split(/\s+/)) if (name !== "") standings.set(name, standing as MemberStanding);
+  const meanings = new Map<string, MemberMeaning>();
+  for (const name of Object.keys(inside)) meanings.set(name, "plain");
+  for (const [meaning, list] of Object.entries(names)) {
+    for (const name of list.split(/\s+/)) if (name !== "") meanings.set(name, meaning as MemberMeaning);
   }
-  const folded = new Map([...standings.keys()].map((name) => [foldName(name), name]));
-  return { standings, inside: new Map(Object.entries(inside)), folded };
+  const folded = new Map([...meanings.keys()].map((name) => [foldName(name), name]));
+  return { meanings, inside: new Map(Object.entries(inside)), folded };
 }
 
-/** The members of two shapes together; if both have a name, the second one's standing applies. */
+/** The members of two shapes together; if both have a name, the second one's meaning applies. */
 export function joined(first: Shape, second: Shape): Shape {
   return {
-    standings: new Map([...first.standings, ...second.standings]),
+    meanings: new Map([...first.meanings, ...second.meanings]),
     inside: new Map([...first.inside, ...second.inside]),
     folded: new Map([...first.folded, ...second.folded]),
   };
@@ -83,8 +83,8 @@ const FOREIGN = /(?![\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\ufc5e
 const NAME_CHARS_MAX = 128;
 
 /** The known name for which some server would mistake this one; undefined if there is none. */
-export function mistakenFor(name: string, { standings, folded }: Shape): string | undefined {
-  if (standings.has(name) || isOverlong(name) || FOREIGN.test(name)) return undefined;
+export function mistakenFor(name: string, { meanings, folded }: Shape): string | undefined {
+  if (meanings.has(name) || isOverlong(name) || FOREIGN.test(name)) return undefined;
   return folded.get(foldName(name));
 }
 

@@ -6,7 +6,7 @@ import { startConsole } from "./running-console.ts";
 test("the rest of an ejection and of a model's pause is rounded up to seconds", async (t) => {
   const east = {
     name: "east",
-    standing: "ejected",
+    health: "ejected",
     reason: "errors",
     restMs: 1,
     inFlight: 0,

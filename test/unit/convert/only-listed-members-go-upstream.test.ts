@@ -66,7 +66,7 @@ function strange(protocol: Protocol, body: Uint8Array): readonly string[] {
 
 /** Names as a client might write them: listed ones in another spelling, those of other servers, and anything. */
 function namesOf(shape: Shape): fc.Arbitrary<string> {
-  const listed = fc.constantFrom(...shape.standings.keys());
+  const listed = fc.constantFrom(...shape.meanings.keys());
   const bent = fc
     .tuple(listed, fc.infiniteStream(fc.integer({ min: 0, max: 9 })))
     .map(([name, dice]) => [...name].map((char) => bend(char, dice.next().value as number)).join(""));
@@ -132,7 +132,7 @@ test("an upstream that accepts unknown members gets none that it could take for 
         [],
       );
       assert.deepEqual(
-        Object.keys(json).filter((name) => MEMBERS.chat.standings.get(name) === "envelope"),
+        Object.keys(json).filter((name) => MEMBERS.chat.meanings.get(name) === "envelope"),
         [],
       );
     }),

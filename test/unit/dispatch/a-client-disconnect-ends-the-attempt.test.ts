@@ -163,7 +163,7 @@ test("a client that disconnects in the turn in which its request becomes the pro
         ...{ stream: false, deadlineMs: 1_000_000, owner: { account: "a", key: "a1" }, ...more },
       }),
     );
-  const standing = () => dispatcher.report()[0]?.standing;
+  const health = () => dispatcher.report()[0]?.health;
   const failing = run();
   // There is no other route, so the ejected upstream is used, and that is no probe.
   for (let at = 0; at < 2; at++) (await east.next()).answer(500);
@@ -172,16 +172,16 @@ test("a client that disconnects in the turn in which its request becomes the pro
   const held = await east.next();
   clock.advance(4_000);
   const waiting = run({ signal: client.signal });
-  assert.deepEqual([standing(), dispatcher.report()[0]?.queued], ["probe", 1]);
+  assert.deepEqual([health(), dispatcher.report()[0]?.queued], ["probe", 1]);
   held.answer();
   assertAnswered(await asked);
   const left = await waiting;
   assert.ok(!left.answered && left.clientGone);
-  assert.deepEqual([left.attempts.length, standing(), dispatcher.inFlight().get("east")], [0, "probe", 0]);
+  assert.deepEqual([left.attempts.length, health(), dispatcher.inFlight().get("east")], [0, "probe", 0]);
   const probing = run();
   const probe = await east.next();
-  assert.equal(standing(), "ejected");
+  assert.equal(health(), "ejected");
   probe.answer();
   assertAnswered(await probing);
-  assert.deepEqual([standing(), returned], ["healthy", ["east"]]);
+  assert.deepEqual([health(), returned], ["healthy", ["east"]]);
 });

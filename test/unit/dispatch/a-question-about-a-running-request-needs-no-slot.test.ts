@@ -55,7 +55,7 @@ test("it is not the probe that decides on the return of its upstream", async (t)
   const question = dispatcher.run(ask([route("east")], { ...whole, needsNoSlot: true, pathSuffix: "/resp_1" }));
   const asked = await east.next();
   await settled();
-  assert.equal(dispatcher.report()[0]?.standing, "probe", "the next request of a client is the probe");
+  assert.equal(dispatcher.report()[0]?.health, "probe", "the next request of a client is the probe");
   asked.answer();
   assertAnswered(await question);
 });

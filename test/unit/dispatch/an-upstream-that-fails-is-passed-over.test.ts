@@ -76,19 +76,19 @@ function watched(settings: Partial<UpstreamSettings["health"]> = {}, random = ()
 test("consecutive failures eject, connection failures and error statuses counted separately, and any answer resets the count", () => {
   const { health, report, ejections } = watched();
   for (const kind of ["local", "local", "alive", "local", "local", "ok", "remote", "remote"] as const) report(kind);
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
   // A server that answers 500 can be reached.
   for (const kind of ["local", "local", "remote"] as const) report(kind);
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
   assert.deepEqual(ejections, [{ reason: "failures", restMs: 4_000, repeated: 1 }]);
 });
 
 test("any answer, even a 500, ends a run of connection failures", () => {
   const { health, report } = watched();
   for (const kind of ["local", "local", "remote", "local", "local"] as const) report(kind);
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
   report("local");
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
 });
 
 test("a high share of failures ejects once there are enough outcomes, and only those within the window count", () => {
@@ -96,10 +96,10 @@ test("a high share of failures ejects once there are enough outcomes, and only t
   for (let at = 0; at < 4; at++) report("remote");
   for (let at = 0; at < 4; at++) report("ok");
   report("remote");
-  assert.equal(health.standing("m"), "healthy", "9 outcomes are too few");
+  assert.equal(health.status("m"), "healthy", "9 outcomes are too few");
   clock.advance(31_000);
   report("remote");
-  assert.equal(health.standing("m"), "healthy", "the window has passed");
+  assert.equal(health.status("m"), "healthy", "the window has passed");
   for (let at = 0; at < 5; at++) report("ok");
   for (let at = 0; at < 3; at++) report("local");
   assert.equal(ejections.length, 0);
@@ -113,12 +113,12 @@ test("a high share of failures ejects once there are enough outcomes, and only t
 test("outcomes from before its return do not eject an upstream again", () => {
   const { health, report, clock } = watched({ failures: 100 });
   for (let at = 0; at < 10; at++) report("remote");
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
   clock.advance(4_000);
   assert.equal(health.begin("m"), true);
   report("ok", { probe: true });
   report("remote");
-  assert.deepEqual([health.standing("m"), health.state().outcomes.remote], ["healthy", 1]);
+  assert.deepEqual([health.status("m"), health.state().outcomes.remote], ["healthy", 1]);
 });
 
 test("a probe that is rate-limited returns the upstream, and its model waits", () => {
@@ -128,17 +128,17 @@ test("a probe that is rate-limited returns the upstream, and its model waits", (
   clock.advance(4_000);
   assert.equal(health.begin("m"), true);
   report("rate_limited", { probe: true, retryAfterS: 7 });
-  assert.deepEqual([made.returned, health.standing("other"), health.standing("m")], [1, "healthy", "ejected"]);
+  assert.deepEqual([made.returned, health.status("other"), health.status("m")], [1, "healthy", "ejected"]);
   clock.advance(7_000);
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
 });
 
 test("faults of the caller, rate limits and failures on our side do not count as failures", () => {
   const { health, report, ejections } = watched();
   for (let at = 0; at < 100; at++) for (const kind of ["alive", "none"] as const) report(kind);
   for (let at = 0; at < 100; at++) report("rate_limited", { model: "other" });
-  assert.equal(health.standing("m"), "healthy");
-  assert.equal(health.standing("other"), "ejected");
+  assert.equal(health.status("m"), "healthy");
+  assert.equal(health.status("other"), "ejected");
   assert.deepEqual(ejections, []);
   assert.equal(health.state().outcomes.rate_limited, 100);
 });
@@ -179,20 +179,20 @@ test("there is one probe at a time, and only requests sent after the ejection co
   clock.advance(10);
   for (let at = 0; at < 3; at++) report("remote");
   report("ok", { startedAtMs: beforeMs });
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
   // Concurrent requests that were already under way fail, too: that is one ejection.
   for (let at = 0; at < 50; at++) report("remote", { startedAtMs: beforeMs });
   assert.equal(made.ejections.length, 1);
   clock.advance(4_000);
-  assert.equal(health.standing("m"), "probe");
+  assert.equal(health.status("m"), "probe");
   assert.equal(health.begin("m"), true);
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
   assert.equal(health.begin("m"), false);
   // Its client disconnected: the next request is the probe.
   report("none", { probe: true });
   assert.equal(health.begin("m"), true);
   report("alive", { probe: true });
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
   assert.equal(made.returned, 1);
 });
 
@@ -202,28 +202,28 @@ test("a probe without an answer within a cool-down does not prevent another one"
   clock.advance(4_000);
   assert.equal(health.begin("m"), true);
   clock.advance(STRICT.coolDownMs - 1);
-  assert.deepEqual([health.standing("m"), health.state().standing], ["ejected", "ejected"]);
+  assert.deepEqual([health.status("m"), health.state().health], ["ejected", "ejected"]);
   clock.advance(1);
-  assert.deepEqual([health.standing("m"), health.state().standing], ["probe", "probe"]);
+  assert.deepEqual([health.status("m"), health.state().health], ["probe", "probe"]);
   assert.equal(health.begin("m"), true);
   report("ok", { probe: true });
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
   // The end of the first probe changes nothing.
   report("none", { probe: true });
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
 });
 
 test("a retry-after is obeyed up to the maximum cool-down: that of a 429 for its model, that of an overload for all models", () => {
   const { health, report, clock, ejections } = watched();
   report("rate_limited", { retryAfterS: 7 });
-  assert.deepEqual([health.standing("m"), health.standing("other"), health.restMs("m")], ["ejected", "healthy", 7_000]);
+  assert.deepEqual([health.status("m"), health.status("other"), health.restMs("m")], ["ejected", "healthy", 7_000]);
   clock.advance(7_000);
-  assert.equal(health.standing("m"), "healthy", "a probe is not needed, since it was never ejected");
+  assert.equal(health.status("m"), "healthy", "a probe is not needed, since it was never ejected");
   report("remote", { retryAfterS: 3_600 });
-  assert.deepEqual([health.standing("other"), health.restMs("other")], ["ejected", 60_000]);
+  assert.deepEqual([health.status("other"), health.restMs("other")], ["ejected", 60_000]);
   assert.equal(health.state().reason, "retry_after");
   clock.advance(60_000);
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
   assert.deepEqual(ejections, []);
 });
 
@@ -242,7 +242,7 @@ test("a shorter retry-after does not shorten an earlier, longer one of an ejecte
   report("remote", { retryAfterS: 20 });
   for (let at = 0; at < 2; at++) report("remote", { retryAfterS: 1 });
   clock.advance(19_999);
-  assert.deepEqual([health.standing("m"), health.isOnlyDoubted("m")], ["probe", false]);
+  assert.deepEqual([health.status("m"), health.isOnlyDoubted("m")], ["probe", false]);
   clock.advance(1);
   assert.equal(health.isOnlyDoubted("m"), true);
 });
@@ -250,9 +250,9 @@ test("a shorter retry-after does not shorten an earlier, longer one of an ejecte
 test("a rate limit shows that the server can be reached, and resets the count of connection failures", () => {
   const { health, report, ejections } = watched();
   for (const kind of ["local", "local", "rate_limited", "local", "local"] as const) report(kind);
-  assert.deepEqual([health.standing("other"), ejections], ["healthy", []]);
+  assert.deepEqual([health.status("other"), ejections], ["healthy", []]);
   report("local");
-  assert.deepEqual([health.standing("other"), ejections.length], ["ejected", 1]);
+  assert.deepEqual([health.status("other"), ejections.length], ["ejected", 1]);
 });
 
 test("a retry-after in milliseconds is kept to the millisecond", () => {
@@ -260,15 +260,15 @@ test("a retry-after in milliseconds is kept to the millisecond", () => {
   report("rate_limited", { retryAfterS: 0.251 });
   assert.equal(health.restMs("m"), 251);
   clock.advance(250);
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
   clock.advance(1);
-  assert.equal(health.standing("m"), "healthy");
+  assert.equal(health.status("m"), "healthy");
 });
 
 test("a refused credential ejects at once", () => {
   const { health, report, ejections } = watched();
   report("forbidden");
-  assert.equal(health.standing("m"), "ejected");
+  assert.equal(health.status("m"), "ejected");
   assert.deepEqual(
     ejections.map(({ reason }) => reason),
     ["forbidden"],
@@ -287,7 +287,7 @@ for (const status of [404, 405]) {
     assert.equal(warnings.length, 0, "an upstream need not have side endpoints");
     for (let i = 0; i < 12; i++) assert.equal(refusalIn(await once()).cause, "upstream_unavailable");
     const [state] = dispatcher.report();
-    assert.deepEqual([state?.standing, state?.outcomes.not_found, state?.outcomes.remote], ["healthy", 12, 0]);
+    assert.deepEqual([state?.health, state?.outcomes.not_found, state?.outcomes.remote], ["healthy", 12, 0]);
     assert.deepEqual(
       warnings.map(({ asked, status: answered }) => [asked, answered]),
       [[`POST ${lost}/v1/chat/completions`, status]],
@@ -326,7 +326,7 @@ test("an ejected upstream is passed over, a probe returns it, and its failures c
   assert.deepEqual([await once(), await once(), await once()], ["bad good", "bad good", "good"]);
   assert.deepEqual(turns, ["bad: failures"]);
   const [state] = dispatcher.report();
-  assert.equal(state?.standing, "ejected");
+  assert.equal(state?.health, "ejected");
   assert.equal(state?.restMs, 4_000);
   assert.deepEqual({ ...state?.outcomes }, { ok: 0, local: 0, remote: 2, rate_limited: 0, forbidden: 0, not_found: 0 });
   clock.advance(4_000);
@@ -434,11 +434,11 @@ test("the gauge of an upstream is 0 until a probe is answered, and returns to 1 
   refusalIn(await failing);
   assert.equal(await gauge(), "0");
   clock.advance(4_000);
-  assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "0"]);
+  assert.deepEqual([dispatcher.report()[0]?.health, await gauge()], ["probe", "0"]);
   clock.advance(HOT.coolDownMaxMs - 1);
-  assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "0"]);
+  assert.deepEqual([dispatcher.report()[0]?.health, await gauge()], ["probe", "0"]);
   clock.advance(1);
-  assert.deepEqual([dispatcher.report()[0]?.standing, await gauge()], ["probe", "1"]);
+  assert.deepEqual([dispatcher.report()[0]?.health, await gauge()], ["probe", "1"]);
   const probing = dispatcher.run(ask([route("bad")], { stream: false }));
   const probe = await bad.next();
   assert.equal(await gauge(), "0", "other requests use another upstream during the probe");
@@ -455,7 +455,7 @@ test("a client's own 4xx never ejects, however many there are", async (t) => {
     assert.equal(refusalIn(result).cause, "upstream_rejected");
   }
   assert.deepEqual(turns, []);
-  assert.equal(dispatcher.report()[0]?.standing, "healthy");
+  assert.equal(dispatcher.report()[0]?.health, "healthy");
 });
 
 test("401 and 402 warn the operator and cool the upstream down", async (t) => {
@@ -524,7 +524,7 @@ test("a refusal that depends on the content of one request does not affect the u
     }
     assert.deepEqual(turns, []);
     const [report] = dispatcher.report();
-    assert.deepEqual([report?.standing, report?.limitedModels.size], ["healthy", 0]);
+    assert.deepEqual([report?.health, report?.limitedModels.size], ["healthy", 0]);
   }
 });
 

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { Session } from "node:inspector/promises";
 import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
-import { IdleHeap, tendHeap } from "../../../src/telemetry/heap.ts";
+import { IdleHeap, watchHeap } from "../../../src/telemetry/heap.ts";
 import { test } from "../../rig/together.ts";
 
 const MB = 1024 * 1024;
@@ -114,7 +114,7 @@ test("a gateway with one stream is not idle, and a collection leaves no inspecto
   const post = t.mock.method(Session.prototype, "post", async () => ({}));
   const disconnect = t.mock.method(Session.prototype, "disconnect");
   const upstreams = [{ inFlight: 0 }, { inFlight: 1 }];
-  tendHeap({ upstreams: () => upstreams, isShortOfMemory: () => false });
+  watchHeap({ upstreams: () => upstreams, isShortOfMemory: () => false });
   const look = async (): Promise<void> => {
     t.mock.timers.tick(1_000);
     await new Promise((resolve) => setImmediate(resolve));

@@ -2,14 +2,14 @@
  * Fragments the memory of malloc, as requests do, then waits until memory is returned, and prints the size before and
  * after.
  */
-import { tendHeap } from "../../../src/telemetry/heap.ts";
+import { watchHeap } from "../../../src/telemetry/heap.ts";
 import { systemClock } from "../../../src/values/time.ts";
 
 const WAIT_MS_MAX = 30_000;
 const GIVEN_BACK_BYTES = 48 * 1024 * 1024;
 
 // Time runs 60 times as fast, so that a minute takes a second.
-tendHeap(
+watchHeap(
   { upstreams: () => [], isShortOfMemory: () => false },
   { after: (ms, task) => systemClock.after(ms / 60, task) },
 );

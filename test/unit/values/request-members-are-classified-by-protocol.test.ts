@@ -1,4 +1,4 @@
-/** The tables of members: each name has one standing, and a name that could be mistaken for a known one is recognised. */
+/** The tables of members: each name has one meaning, and a name that could be mistaken for a known one is recognised. */
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
@@ -38,8 +38,8 @@ function* shapesOf(shape: Shape, path: string): Generator<readonly [string, Shap
   for (const [name, inner] of shape.inside) yield* shapesOf(inner, `${path}.${name}`);
 }
 
-/** Protocol, member, standing: those that a reader would look up first. */
-const STANDINGS: readonly (readonly [Protocol, string, string | undefined])[] = [
+/** Protocol, member, meaning: those that a reader would look up first. */
+const MEANINGS: readonly (readonly [Protocol, string, string | undefined])[] = [
   ["chat", "model", "plain"],
   ["chat", "max_completion_tokens", "plain"],
   ["chat", "n", "plain"],
@@ -80,9 +80,9 @@ const STANDINGS: readonly (readonly [Protocol, string, string | undefined])[] = 
   ["responses", "max_tokens", "limit"],
 ];
 
-for (const [protocol, name, standing] of STANDINGS) {
-  test(`${protocol}: ${name} is ${standing ?? "not listed"}`, () => {
-    assert.equal(MEMBERS[protocol].standings.get(name), standing);
+for (const [protocol, name, meaning] of MEANINGS) {
+  test(`${protocol}: ${name} is ${meaning ?? "not listed"}`, () => {
+    assert.equal(MEMBERS[protocol].meanings.get(name), meaning);
   });
 }
 
@@ -90,7 +90,7 @@ test("members that the protocols require, and limits, are listed as plain", () =
   for (const protocol of PROTOCOL_NAMES) {
     const { requiredFields, limitFields } = PROTOCOLS[protocol];
     for (const name of [...requiredFields.map((field) => field.name), ...limitFields, "stream"]) {
-      assert.equal(MEMBERS[protocol].standings.get(name), "plain", `${protocol}: ${name}`);
+      assert.equal(MEMBERS[protocol].meanings.get(name), "plain", `${protocol}: ${name}`);
     }
   }
 });
@@ -98,7 +98,7 @@ test("members that the protocols require, and limits, are listed as plain", () =
 test("no two listed names of one object fold to the same name", () => {
   for (const protocol of PROTOCOL_NAMES) {
     for (const [path, shape] of shapesOf(MEMBERS[protocol], protocol)) {
-      assert.equal(shape.folded.size, shape.standings.size, path);
+      assert.equal(shape.folded.size, shape.meanings.size, path);
     }
   }
 });
@@ -210,7 +210,7 @@ test("the names of very many unlisted members are truncated, and too many of the
 });
 
 test("a name that folds to a listed one is found, whatever its case, escapes and odd characters", () => {
-  const names = [...MEMBERS.chat.standings.keys()];
+  const names = [...MEMBERS.chat.meanings.keys()];
   const odd = fc.constantFrom("", "_", "-", " ", ".", "\u200b", "\u00ad");
   const written = fc
     .tuple(fc.constantFrom(...names), fc.infiniteStream(fc.boolean()), fc.infiniteStream(odd))
@@ -219,7 +219,7 @@ test("a name that folds to a listed one is found, whatever its case, escapes and
     );
   fc.assert(
     fc.property(written, (name) => {
-      if (MEMBERS.chat.standings.has(name)) return;
+      if (MEMBERS.chat.meanings.has(name)) return;
       const known = mistakenFor(name, MEMBERS.chat);
       assert.equal(known === undefined ? undefined : foldName(known), foldName(name));
     }),

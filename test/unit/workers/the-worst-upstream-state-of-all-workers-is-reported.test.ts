@@ -5,24 +5,24 @@ import type { UpstreamState } from "../../../src/console/routes/upstreams.ts";
 import { upstreamsOfAll } from "../../../src/workers/upstreams-of-all.ts";
 
 const east = (changes: Partial<UpstreamState> = {}): UpstreamState => ({
-  ...{ name: "east", standing: "healthy", reason: undefined, restMs: 0, inFlight: 2, maxConcurrency: 10, queued: 1 },
+  ...{ name: "east", health: "healthy", reason: undefined, restMs: 0, inFlight: 2, maxConcurrency: 10, queued: 1 },
   ...{ limitedModels: new Map(), outcomes: { ok: 3 } },
   ...changes,
 });
 
-const STANDINGS = ["healthy", "probe", "ejected"] as const;
+const HEALTH = ["healthy", "probe", "ejected"] as const;
 
-test("the worst standing and its reason are reported, whichever worker has them", () => {
-  for (const [worse, standing] of STANDINGS.entries()) {
-    for (const better of STANDINGS.slice(0, worse)) {
-      const [bad, good] = [east({ standing, reason: `${standing} here`, restMs: 700 }), east({ standing: better })];
+test("the worst health and its reason are reported, whichever worker has them", () => {
+  for (const [worse, health] of HEALTH.entries()) {
+    for (const better of HEALTH.slice(0, worse)) {
+      const [bad, good] = [east({ health, reason: `${health} here`, restMs: 700 }), east({ health: better })];
       for (const reports of [
         [[bad], [good]],
         [[good], [bad]],
         [[good], [bad], [good]],
       ]) {
         const [seen] = upstreamsOfAll(reports);
-        assert.deepEqual([seen?.standing, seen?.reason, seen?.restMs], [standing, `${standing} here`, 700]);
+        assert.deepEqual([seen?.health, seen?.reason, seen?.restMs], [health, `${health} here`, 700]);
       }
     }
   }

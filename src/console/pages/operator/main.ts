@@ -1,7 +1,7 @@
 /** The entry point of the operator's pages: sign-in, or the page that the address names. */
 import type { OperatorAnswer } from "../../answers/session.ts";
-import { AskRefused, ask, whenSignedOut } from "../parts/api.ts";
-import { useDeed } from "../parts/load.ts";
+import { ApiError, ask, whenSignedOut } from "../parts/api.ts";
+import { useAction } from "../parts/load.ts";
 import { hrefOf, usePlace } from "../parts/router.ts";
 import { Shell } from "../parts/shell.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
@@ -43,13 +43,13 @@ const PAGES: readonly {
 function App(): VNode | null {
   const place = usePlace();
   const [session, setSession] = useState<OperatorAnswer | "none" | undefined>(undefined);
-  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const enter = () =>
     ask<OperatorAnswer>("/session").then(setSession, (error: unknown) => {
-      if (error instanceof AskRefused && error.status === 401) setSession("none");
-      else setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
+      if (error instanceof ApiError && error.status === 401) setSession("none");
+      else setRefused(error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), ""));
     });
-  const out = useDeed(async () => {
+  const out = useAction(async () => {
     await ask("/session/end", { method: "POST" });
     setSession("none");
   });
@@ -63,7 +63,7 @@ function App(): VNode | null {
   if (session === "none") return html`<${OperatorSignIn} onEntered=${() => void enter()} />`;
   const [at = ""] = place.path;
   const found = PAGES.find((page) => page.at === at);
-  return html`<${Shell} ways=${PAGES} at=${at} who=${T.operator.you} onSignOut=${() => out.run()}>
+  return html`<${Shell} pages=${PAGES} at=${at} who=${T.operator.you} onSignOut=${() => out.run()}>
     <${Problem} refused=${out.refused} />
     ${
       found

@@ -1,6 +1,6 @@
 /** The sign-in page of the operator: the admin token, sent once, or the OpenID provider. */
-import { AskRefused, ask } from "../parts/api.ts";
-import { useAnswer, useDeed } from "../parts/load.ts";
+import { ApiError, ask } from "../parts/api.ts";
+import { useAction, useAnswer } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
 import { html, useState, type VNode } from "../parts/view.ts";
 import { Button, Field, Form, Problem } from "../parts/widgets.ts";
@@ -9,19 +9,19 @@ import { T } from "../texts/texts.ts";
 export function OperatorSignIn({ onEntered }: { onEntered: () => void }): VNode {
   const [token, setToken] = useState("");
   const words = T.operator.signIn;
-  const enter = useDeed(async () => {
+  const enter = useAction(async () => {
     await ask("/session", { method: "POST", body: { token: token.trim() } });
     // Otherwise a browser that did not keep the cookie would show this page again without an explanation.
     await ask("/session").catch((error: unknown) => {
-      throw error instanceof AskRefused && error.status === 401
-        ? new AskRefused(401, "no_cookie", words.noCookie, words.noCookieRemedy)
+      throw error instanceof ApiError && error.status === 401
+        ? new ApiError(401, "no_cookie", words.noCookie, words.noCookieRemedy)
         : error;
     });
     setToken("");
     onEntered();
   });
-  const { data: ways } = useAnswer<{ readonly oidc: string | null }>("/session/ways");
-  const provider = useDeed(async () => {
+  const { data: methods } = useAnswer<{ readonly oidc: string | null }>("/session/ways");
+  const provider = useAction(async () => {
     const { location: there } = await ask<{ readonly location: string }>("/session/oidc", { method: "POST" });
     location.assign(there);
   });
@@ -32,12 +32,12 @@ export function OperatorSignIn({ onEntered }: { onEntered: () => void }): VNode 
     ${refused && html`<div class="problem" role="alert"><p><strong>${refused === "oidc_not_operator" ? words.notOperator : words.refused}</strong></p></div>`}
     <p>${words.asks}</p>
     <${Problem} refused=${provider.refused} />
-    ${ways?.oidc && html`<p><${Button} kind="main" isRunning=${provider.isRunning} onClick=${() => provider.run()}>${words.byProvider(ways.oidc)}</${Button}></p>`}
-    <${Form} deed=${enter} onSubmit=${() => enter.run()}>
+    ${methods?.oidc && html`<p><${Button} kind="main" isRunning=${provider.isRunning} onClick=${() => provider.run()}>${words.byProvider(methods.oidc)}</${Button}></p>`}
+    <${Form} action=${enter} onSubmit=${() => enter.run()}>
       <${Field} label=${words.token} hint=${words.where}>${({ id, describedBy }: { id: string; describedBy: string }) =>
         html`<input id=${id} aria-describedby=${describedBy} type="password" autocomplete="current-password"
           value=${token} onInput=${typed} required />`}</${Field}>
-      <${Button} kind=${ways?.oidc ? "quiet" : "main"} isRunning=${enter.isRunning} disabled=${token.trim() === ""}>${words.enter}</${Button}>
+      <${Button} kind=${methods?.oidc ? "quiet" : "main"} isRunning=${enter.isRunning} disabled=${token.trim() === ""}>${words.enter}</${Button}>
     </${Form}>
     <${LanguageChoice} />
   </div></main>`;

@@ -1,8 +1,8 @@
 /** The entry point of the owners' pages: sign-in, or the page that the address names. */
 
 import type { SessionAnswer } from "../../answers/session.ts";
-import { AskRefused, ask, ROOT, whenSignedOut } from "../parts/api.ts";
-import { useDeed } from "../parts/load.ts";
+import { ApiError, ask, ROOT, whenSignedOut } from "../parts/api.ts";
+import { useAction } from "../parts/load.ts";
 import { go, hrefOf, usePlace } from "../parts/router.ts";
 import { Shell } from "../parts/shell.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
@@ -34,14 +34,14 @@ const PAGES: readonly { readonly at: string; readonly title: string; readonly Pa
 function App(): VNode | null {
   const place = usePlace();
   const [session, setSession] = useState<SessionAnswer | "none" | undefined>(undefined);
-  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const isSignIn = place.path[0] === "sign-in";
   const enter = () =>
     ask<SessionAnswer>("/session").then(setSession, (error: unknown) => {
-      if (error instanceof AskRefused && error.status === 401) setSession("none");
-      else setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
+      if (error instanceof ApiError && error.status === 401) setSession("none");
+      else setRefused(error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), ""));
     });
-  const out = useDeed(async () => {
+  const out = useAction(async () => {
     await ask("/sign-out", { method: "POST" });
     setSession("none");
   });
@@ -60,7 +60,7 @@ function App(): VNode | null {
   if (session === "none" || (isSignIn && location.hash !== "")) return html`<${SignIn} onEntered=${entered} />`;
   const [at = ""] = place.path;
   const found = PAGES.find((page) => page.at === at);
-  return html`<${Shell} ways=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>
+  return html`<${Shell} pages=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>
     <${Problem} refused=${out.refused} />
     ${session.status !== "normal" && html`<p class="note warn" role="status">${T.owner.mayOnlyLook[session.status]}</p>`}
     ${

@@ -2,9 +2,9 @@
  * The sign-in page of owners: a sign-in link that was opened, a passkey, the OpenID provider, the trusted front, or how
  * to get a link.
  */
-import type { SignInWaysAnswer } from "../../answers/session.ts";
+import type { SignInMethodsAnswer } from "../../answers/session.ts";
 import { ask } from "../parts/api.ts";
-import { useAnswer, useDeed } from "../parts/load.ts";
+import { useAction, useAnswer } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
 import { html, useState, type VNode } from "../parts/view.ts";
 import { Button, Form, Problem } from "../parts/widgets.ts";
@@ -19,7 +19,7 @@ export function SignIn({ onEntered }: SignInProps): VNode {
   // The part after the # is read once. It stays in the address until it is used, because a reload or a change of the
   // language needs it.
   const [token] = useState(() => location.hash.slice(1));
-  const enter = useDeed(async () => {
+  const enter = useAction(async () => {
     await ask("/sign-in/link", { method: "POST", body: { token } });
     history.replaceState(null, "", location.pathname);
     onEntered();
@@ -29,7 +29,7 @@ export function SignIn({ onEntered }: SignInProps): VNode {
     ${
       token
         ? html`<p>${T.owner.signIn.linkOpened}</p>
-          <${Form} deed=${enter} onSubmit=${() => enter.run()}>
+          <${Form} action=${enter} onSubmit=${() => enter.run()}>
             <${Button} kind="main" isRunning=${enter.isRunning}>${T.owner.signIn.enter}</${Button}>
           </${Form}>`
         : html`<${Ways} onEntered=${onEntered} />`
@@ -47,23 +47,23 @@ function refusalOfProvider(): string | undefined {
 }
 
 function Ways({ onEntered }: SignInProps): VNode {
-  const { data } = useAnswer<SignInWaysAnswer>("/sign-in/ways");
+  const { data } = useAnswer<SignInMethodsAnswer>("/sign-in/ways");
   const [refused, setRefused] = useState(refusalOfProvider);
   const by = (work: () => Promise<void>) => async () => {
     setRefused(undefined);
     await work();
     onEntered();
   };
-  const passkey = useDeed(by(signInByPasskey));
-  const front = useDeed(by(() => ask("/sign-in/front", { method: "POST" })));
-  const provider = useDeed(async () => {
+  const passkey = useAction(by(signInByPasskey));
+  const front = useAction(by(() => ask("/sign-in/front", { method: "POST" })));
+  const provider = useAction(async () => {
     const { location: there } = await ask<{ readonly location: string }>("/sign-in/oidc", { method: "POST" });
     location.assign(there);
   });
   return html`<p>${T.owner.signIn.signedOut}</p>
     ${refused && html`<div class="problem" role="alert"><p><strong>${refused}</strong></p></div>`}
     <${Problem} refused=${passkey.refused ?? front.refused ?? provider.refused} />
-    <div class="ways">
+    <div class="sign-in-methods">
       ${data?.front && html`<${Button} kind="main" isRunning=${front.isRunning} onClick=${() => front.run()}>${T.owner.signIn.byFront(data.front)}</${Button}>`}
       ${data?.oidc && html`<${Button} kind=${data.front ? "quiet" : "main"} isRunning=${provider.isRunning} onClick=${() => provider.run()}>${T.owner.signIn.byProvider(data.oidc)}</${Button}>`}
       ${mayHavePasskeys() && html`<${Button} kind=${data && !data.front && !data.oidc ? "main" : "quiet"} isRunning=${passkey.isRunning} onClick=${() => passkey.run()}>${T.owner.signIn.byPasskey}</${Button}>`}

@@ -4,8 +4,8 @@
  */
 
 /** Why a request failed, in the gateway's words. */
-export class AskRefused extends Error {
-  override readonly name = "AskRefused";
+export class ApiError extends Error {
+  override readonly name = "ApiError";
   readonly status: number;
   /** A code for programs; `unreachable` if no answer arrived. */
   readonly code: string;
@@ -40,7 +40,7 @@ interface AskOptions {
 /**
  * Sends a request to the gateway.
  * @param path of the API, with its query; each name in it encoded by `encodeURIComponent`
- * @throws AskRefused
+ * @throws ApiError
  */
 export async function ask<T>(
   path: string,
@@ -55,14 +55,14 @@ export async function ask<T>(
     ...(signal && { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    throw new AskRefused(0, "unreachable", "", "");
+    throw new ApiError(0, "unreachable", "", "");
   });
   const text = await response.text();
   const answer = readJson(text);
   if (response.ok) return answer as T;
   const { code = "unreadable", message = "", remedy = "" } = (answer as Errors | undefined)?.error ?? {};
   if (response.status === 401 && code === "signed_out") onSignedOut();
-  throw new AskRefused(response.status, code, message, remedy);
+  throw new ApiError(response.status, code, message, remedy);
 }
 
 interface Errors {

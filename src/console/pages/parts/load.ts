@@ -1,11 +1,11 @@
 /** Loading states: what a page has loaded, is loading, or could not load. */
-import { AskRefused, ask } from "./api.ts";
+import { ApiError, ask } from "./api.ts";
 import { useCallback, useEffect, useRef, useState } from "./view.ts";
 
 export interface AnswerState<T> {
   /** The newest answer; it stays while it is loaded again. */
   readonly data: T | undefined;
-  readonly refused: AskRefused | undefined;
+  readonly refused: ApiError | undefined;
   readonly isLoading: boolean;
   /** Loads it again. */
   readonly reload: () => void;
@@ -34,17 +34,17 @@ export function useAnswer<T>(path: string | undefined): AnswerState<T> {
 
 const EMPTY = { data: undefined, refused: undefined, isLoading: true };
 
-export interface Deed<A extends unknown[]> {
+export interface Action<A extends unknown[]> {
   readonly run: (...args: A) => Promise<void>;
   readonly isRunning: boolean;
-  readonly refused: AskRefused | undefined;
+  readonly refused: ApiError | undefined;
   readonly forget: () => void;
 }
 
 /** A write. While it runs, a second click does nothing; after a failure, the error stays visible. */
-export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>): Deed<A> {
+export function useAction<A extends unknown[]>(work: (...args: A) => Promise<void>): Action<A> {
   const [isRunning, setRunning] = useState(false);
-  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   // State updates arrive one render later, so two immediate clicks need a mark that is set at once.
   const busy = useRef(false);
   const newest = useRef(work);
@@ -68,9 +68,9 @@ export function useDeed<A extends unknown[]>(work: (...args: A) => Promise<void>
   return { run, isRunning, refused, forget };
 }
 
-function asRefused(error: unknown): AskRefused {
-  if (error instanceof AskRefused) return error;
+function asRefused(error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
   // A defect of the page: it is in the browser's log, and the person sees that the outcome is unknown.
   console.error(error);
-  return new AskRefused(0, "page_failed", String(error), "");
+  return new ApiError(0, "page_failed", String(error), "");
 }

@@ -2,7 +2,7 @@
  * The id by which a write counts once. It is created when a form is opened, and survives a reload of the page while the
  * outcome of the write is unknown.
  */
-import { AskRefused, newOnceId } from "./api.ts";
+import { ApiError, newOnceId } from "./api.ts";
 import { useRef } from "./view.ts";
 
 const KEPT = "tollgate-once:";
@@ -18,7 +18,7 @@ const WAS_DONE: ReadonlySet<string> = new Set(["id_used", "key_exists", "codes_e
  * lost. While the form stays open, the same id remains valid.
  */
 function isEnd(error: unknown, wasSent: boolean): boolean {
-  if (!(error instanceof AskRefused) || error.status < 400 || error.status >= 500) return false;
+  if (!(error instanceof ApiError) || error.status < 400 || error.status >= 500) return false;
   return !wasSent || WAS_DONE.has(error.code);
 }
 

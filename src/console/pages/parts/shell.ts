@@ -3,14 +3,14 @@ import { chooseLanguage, LANGUAGE_NAMES, type Language, languageNow, T } from ".
 import { hrefOf } from "./router.ts";
 import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
 
-export interface Way {
+interface MenuPage {
   /** First segment of the page's path; empty: the first page. */
   readonly at: string;
   readonly title: string;
 }
 
 interface ShellProps {
-  readonly ways: readonly Way[];
+  readonly pages: readonly MenuPage[];
   /** First segment of the page that is shown. */
   readonly at: string;
   /** Who has signed in. */
@@ -19,9 +19,9 @@ interface ShellProps {
   readonly children?: ComponentChildren;
 }
 
-export function Shell({ ways, at, who, onSignOut, children }: ShellProps): VNode {
+export function Shell({ pages, at, who, onSignOut, children }: ShellProps): VNode {
   const [isOpen, setOpen] = useState(false);
-  const title = ways.find((way) => way.at === at)?.title;
+  const title = pages.find((page) => page.at === at)?.title;
   useEffect(() => {
     document.title = title ? `${title} · Tollgate` : "Tollgate";
     setOpen(false);
@@ -37,11 +37,11 @@ export function Shell({ ways, at, who, onSignOut, children }: ShellProps): VNode
     <a class="skip" href="#main">${T.common.skip}</a>
     <header class="top" onKeyDown=${closeByKey}>
       <a class="brand" href=${hrefOf([])}>Tollgate</a>
-      <button ref=${burger} type="button" class="quiet burger" aria-expanded=${isOpen} aria-controls="ways" onClick=${() => setOpen(!isOpen)}>${T.common.menu}</button>
-      <nav id="ways" class=${isOpen ? "open" : ""} aria-label=${T.common.menu}>
-        <ul>${ways.map(
-          (way) =>
-            html`<li><a href=${hrefOf(way.at === "" ? [] : [way.at])} aria-current=${way.at === at ? "page" : undefined}>${way.title}</a></li>`,
+      <button ref=${burger} type="button" class="quiet burger" aria-expanded=${isOpen} aria-controls="menu" onClick=${() => setOpen(!isOpen)}>${T.common.menu}</button>
+      <nav id="menu" class=${isOpen ? "open" : ""} aria-label=${T.common.menu}>
+        <ul>${pages.map(
+          (page) =>
+            html`<li><a href=${hrefOf(page.at === "" ? [] : [page.at])} aria-current=${page.at === at ? "page" : undefined}>${page.title}</a></li>`,
         )}</ul>
         <div class="who">
           <span>${who}</span>

@@ -1,11 +1,11 @@
 /** The building blocks of all pages. Each works with the keyboard and has labels for screen readers. */
 import { T } from "../texts/texts.ts";
-import type { AskRefused } from "./api.ts";
-import type { AnswerState, Deed } from "./load.ts";
+import type { ApiError } from "./api.ts";
+import type { Action, AnswerState } from "./load.ts";
 import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
 
 /** What went wrong and what to do, in the gateway's words. */
-export function Problem({ refused, retry }: { refused: AskRefused | undefined; retry?: () => void }): VNode | null {
+export function Problem({ refused, retry }: { refused: ApiError | undefined; retry?: () => void }): VNode | null {
   if (!refused) return null;
   const isSilent = refused.code === "unreachable";
   const [own, ownRemedy] = T.common.refusals[refused.code] ?? [];
@@ -128,20 +128,20 @@ export function Dialog({ title, onClose, children }: DialogProps): VNode {
 }
 
 interface FormProps<A extends unknown[]> {
-  readonly deed: Deed<A>;
+  readonly action: Action<A>;
   readonly onSubmit: () => void;
   readonly children?: ComponentChildren;
 }
 
 /** Fields that are sent together. A refusal is shown below them, and the input stays. */
-export function Form<A extends unknown[]>({ deed, onSubmit, children }: FormProps<A>): VNode {
+export function Form<A extends unknown[]>({ action, onSubmit, children }: FormProps<A>): VNode {
   const submitted = (event: Event) => {
     event.preventDefault();
     onSubmit();
   };
   return html`<form onSubmit=${submitted} novalidate>
     ${children}
-    <${Problem} refused=${deed.refused} />
+    <${Problem} refused=${action.refused} />
   </form>`;
 }
 

@@ -62,7 +62,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
     stop: decodeStop(json.stop),
     format: decodeFormat(json.response_format),
     verbosity: optionalWord(json.verbosity, "verbosity", ["low", "medium", "high"]),
-    reasoning: reasoning.wish,
+    reasoning: reasoning.requested,
     logprobs: decodeLogprobs(json),
     ...sharedOpenaiMembers(json),
     cache: cacheMark(json.cache_control, "cache_control"),

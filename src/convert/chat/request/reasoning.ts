@@ -4,8 +4,8 @@
  */
 import { EFFORTS, type Effort } from "../../../values/catalog.ts";
 import { isGiven, type JsonObject, objectOf } from "../../../values/json-object.ts";
-import type { ReasoningWish } from "../../hub.ts";
-import { effortWish } from "../../rules/options.ts";
+import type { RequestedReasoning } from "../../hub.ts";
+import { requestedEffort } from "../../rules/options.ts";
 
 /** What one member asks for; undefined `on`: an unknown value. */
 interface Claim {
@@ -15,9 +15,9 @@ interface Claim {
   readonly budgetTokens?: number | undefined;
 }
 
-/** The wish, and the members that contradict it. */
+/** What is requested, and the members that contradict it. */
 interface ChatReasoning {
-  readonly wish: ReasoningWish;
+  readonly requested: RequestedReasoning;
   readonly unheeded: readonly string[];
 }
 
@@ -30,7 +30,7 @@ export function decodeReasoning(json: JsonObject): ChatReasoning {
   const isHeeded = (claim: Claim) => followed.includes(claim) && (isBare(claim) || isSameMeasure(claim, measure));
   const off = first?.on === false;
   return {
-    wish: {
+    requested: {
       effort: measure?.effort,
       off,
       budgetTokens: measure?.budgetTokens,
@@ -115,6 +115,6 @@ function effortOf(param: string, value: unknown): Claim | undefined {
 /** The protocol's own member has a closed set of values; others are refused. */
 function ownEffort(value: unknown): Claim | undefined {
   const param = "reasoning_effort";
-  const { effort, off } = effortWish(value, param);
+  const { effort, off } = requestedEffort(value, param);
   return effort === undefined && !off ? undefined : { param, on: !off, effort };
 }

@@ -4,7 +4,7 @@ import { EFFORTS } from "../../../values/catalog.ts";
 import type { Refusal } from "../../../values/errors.ts";
 import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import { SURPLUS_MAX } from "../../../values/members.ts";
-import type { HubFacts, HubRequest, ReasoningWish, RestField, TextPart } from "../../hub.ts";
+import type { HubFacts, HubRequest, RequestedReasoning, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
   optionalCount,
@@ -112,7 +112,7 @@ function decodeFormat(json: JsonObject): HubRequest["format"] {
 
 const THINKING = ["enabled", "disabled", "adaptive", "between_tools"] as const;
 
-function decodeReasoning(json: JsonObject, lastEffort: unknown): ReasoningWish {
+function decodeReasoning(json: JsonObject, lastEffort: unknown): RequestedReasoning {
   const config = optionalRecord(json.output_config, "output_config");
   const thinking = optionalRecord(json.thinking, "thinking");
   const type = optionalWord(thinking?.type, "thinking.type", THINKING);

@@ -1,8 +1,8 @@
 /** Decodes OpenAI Responses requests to the hub form (docs/translation-rules.md rules 9 to 38). */
 import type { Refusal } from "../../../values/errors.ts";
 import { isGiven, type JsonObject } from "../../../values/json-object.ts";
-import type { HubFacts, HubRequest, OutputFormat, ReasoningWish, RestField } from "../../hub.ts";
-import { effortWish, plainWish, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
+import type { HubFacts, HubRequest, OutputFormat, RequestedReasoning, RestField } from "../../hub.ts";
+import { plainReasoning, requestedEffort, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import {
   optionalCount,
@@ -74,12 +74,16 @@ function decodeFormat(value: unknown): OutputFormat | undefined {
 }
 
 /** `summary`, or its earlier name `generate_summary`. */
-function decodeReasoning(value: unknown, lastEffort: unknown): ReasoningWish {
+function decodeReasoning(value: unknown, lastEffort: unknown): RequestedReasoning {
   const reasoning = optionalRecord(value, "reasoning");
   const summary =
     optionalText(reasoning?.summary, "reasoning.summary") ??
     optionalText(reasoning?.generate_summary, "reasoning.generate_summary");
-  return plainWish(effortWish(lastEffort ?? reasoning?.effort, "reasoning.effort"), "reasoning.effort", summary);
+  return plainReasoning(
+    requestedEffort(lastEffort ?? reasoning?.effort, "reasoning.effort"),
+    "reasoning.effort",
+    summary,
+  );
 }
 
 function decodeLogprobs(json: JsonObject, include: readonly unknown[]): HubRequest["logprobs"] {

@@ -1,6 +1,6 @@
 /** The actions on an account, each with its own form. */
 import type { AccountAnswer, MovementAnswer } from "../../../answers/answers.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { instant, usd } from "../../parts/format.ts";
 import type { OnceRunner } from "../../parts/once.ts";
 import { go, hrefOf } from "../../parts/router.ts";
@@ -119,7 +119,7 @@ const post = (path: string) => async () => {
 /** Permanent actions require that the operator types the account's name. */
 function close(base: string, name: string) {
   return async (typed: Typed) => {
-    if (typed.name !== name) throw new AskRefused(400, "not_the_name", A.notTheName, A.typeName);
+    if (typed.name !== name) throw new ApiError(400, "not_the_name", A.notTheName, A.typeName);
     await ask(`${base}/close`, { method: "POST" });
     return undefined;
   };

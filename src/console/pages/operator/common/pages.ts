@@ -1,5 +1,5 @@
 /** Lists that are loaded page by page. */
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { html, useCallback, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Button, Problem, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -13,7 +13,7 @@ export interface Listing<R> {
   readonly rows: readonly R[];
   readonly hasMore: boolean;
   readonly isLoading: boolean;
-  readonly refused: AskRefused | undefined;
+  readonly refused: ApiError | undefined;
   /** Loads the page after those already loaded. */
   readonly more: () => void;
   /** Loads the first page again. */
@@ -27,7 +27,7 @@ export interface Listing<R> {
 export function usePages<R>(path: string | undefined, cursor = "cursor"): Listing<R> {
   const [rows, setRows] = useState<readonly R[]>([]);
   const [next, setNext] = useState<string | number | null>(null);
-  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const [isLoading, setLoading] = useState(true);
   const gone = useRef<AbortController>(null);
   const load = useCallback(
@@ -48,7 +48,7 @@ export function usePages<R>(path: string | undefined, cursor = "cursor"): Listin
         },
         (error: unknown) => {
           if (mine.signal.aborted) return;
-          setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
+          setRefused(error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), ""));
           setLoading(false);
         },
       );

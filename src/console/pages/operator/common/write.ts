@@ -1,6 +1,6 @@
 /** Writes: a button that opens a form in a dialog, sends it once, and shows the result. */
 
-import { useDeed } from "../../parts/load.ts";
+import { useAction } from "../../parts/load.ts";
 import { type OnceRunner, useOnce } from "../../parts/once.ts";
 import { type ComponentChildren, html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Dialog, Field, Form } from "../../parts/widgets.ts";
@@ -50,7 +50,7 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
   );
   const [shown, setShown] = useState<ComponentChildren | undefined>(undefined);
   const once = useOnce(`${props.deedName ?? label} ${about}`);
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     const result = await send(typed, once.run);
     onDone?.();
     if (result === undefined) onClose();
@@ -62,10 +62,10 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
   }
   return html`<${Dialog} title=${label} onClose=${onClose}>
     ${words && html`<p>${words}</p>`}
-    <${Form} deed=${deed} onSubmit=${() => deed.run()}>
+    <${Form} action=${action} onSubmit=${() => action.run()}>
       ${fields.map((field) => html`<${Input} key=${field.name} field=${field} value=${typed[field.name] ?? ""} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
       <div class="row">
-        <${Button} kind=${kind === "danger" ? "danger" : "main"} isRunning=${deed.isRunning}>${label}</${Button}>
+        <${Button} kind=${kind === "danger" ? "danger" : "main"} isRunning=${action.isRunning}>${label}</${Button}>
         <${Button} onClick=${onClose}>${T.common.cancel}</${Button}>
       </div>
     </${Form}>

@@ -2,7 +2,7 @@
 import type { ExplanationAnswer } from "../../../answers/explanation.ts";
 import { ask } from "../../parts/api.ts";
 import { count, usd } from "../../parts/format.ts";
-import { useDeed } from "../../parts/load.ts";
+import { useAction } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Badge, Button, Form, Table } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -24,7 +24,7 @@ export function Explain({ session, place }: OperatorPageProps): VNode {
     input_bytes: "",
   });
   const [answer, setAnswer] = useState<ExplanationAnswer | undefined>(undefined);
-  const explain = useDeed(async () => {
+  const explain = useAction(async () => {
     setAnswer(undefined);
     const numbers = (["max_tokens", "input_bytes"] as const).filter((name) => typed[name]);
     const body = {
@@ -43,7 +43,7 @@ export function Explain({ session, place }: OperatorPageProps): VNode {
     { name: "input_bytes", label: W.inputBytes, hint: W.optional, type: "number" as const },
   ];
   return html`<h1>${W.title}</h1><p class="faint">${W.words}</p>
-    <${Form} deed=${explain} onSubmit=${() => explain.run()}>
+    <${Form} action=${explain} onSubmit=${() => explain.run()}>
       ${fields.map((field) => html`<${Input} field=${field} value=${typed[field.name]} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
       <${Button} kind="main" isRunning=${explain.isRunning}>${W.ask}</${Button}>
     </${Form}>

@@ -1,6 +1,6 @@
 /** Usage, loaded in parts that are added up exactly. */
 import type { CostedTotalAnswer } from "../../../answers/answers.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { useCallback, useEffect, useState } from "../../parts/view.ts";
 import { nanoOf, textOf } from "../common/words.ts";
 
@@ -18,7 +18,7 @@ interface UsageState<R> {
   readonly since: string | undefined;
   readonly until: string | undefined;
   readonly isLoading: boolean;
-  readonly refused: AskRefused | undefined;
+  readonly refused: ApiError | undefined;
 }
 
 const EMPTY = { rows: [], since: undefined, until: undefined, isLoading: true, refused: undefined };
@@ -34,7 +34,7 @@ export function useUsage<R extends Costs>(path: string, keyOf: (row: R) => strin
       (whole) => gone.signal.aborted || setState({ ...whole, isLoading: false, refused: undefined }),
       (error: unknown) => {
         if (gone.signal.aborted) return;
-        const refused = error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), "");
+        const refused = error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), "");
         setState({ ...EMPTY, isLoading: false, refused });
       },
     );

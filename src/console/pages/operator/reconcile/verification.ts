@@ -2,7 +2,7 @@
 import type { VerificationAnswer, VerificationPageAnswer } from "../../../answers/ledger.ts";
 import { ask } from "../../parts/api.ts";
 import { count } from "../../parts/format.ts";
-import { useDeed } from "../../parts/load.ts";
+import { useAction } from "../../parts/load.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Problem, Table } from "../../parts/widgets.ts";
@@ -26,7 +26,7 @@ const COLUMNS = [
 export function Verification(): VNode {
   const [looked, setLooked] = useState<readonly VerificationAnswer[] | undefined>(undefined);
   const [isWhole, setWhole] = useState(false);
-  const look = useDeed(async () => {
+  const look = useAction(async () => {
     const seen: VerificationAnswer[] = [];
     let cursor: string | null = null;
     setWhole(false);

@@ -1,6 +1,6 @@
 /** The newest writes of operators and owners; it can follow new ones. */
 import type { AuditLineAnswer } from "../../../answers/answers.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { instant } from "../../parts/format.ts";
 import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
 import { Problem, Table } from "../../parts/widgets.ts";
@@ -43,7 +43,7 @@ const COLUMNS = [
 export function AuditLines(): VNode {
   const [lines, setLines] = useState<readonly AuditLineAnswer[] | undefined>(undefined);
   const [place, setPlace] = useState<{ readonly run: string; readonly newest: number } | undefined>(undefined);
-  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const [isFollowing, setFollowing] = useState(true);
   const [search, setSearch] = useState("");
   const look = async () => {
@@ -58,7 +58,7 @@ export function AuditLines(): VNode {
       setPlace({ run: page.run, newest });
       setRefused(undefined);
     } catch (error) {
-      setRefused(error instanceof AskRefused ? error : new AskRefused(0, "page_failed", String(error), ""));
+      setRefused(error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), ""));
     }
   };
   useEffect(() => void look(), []);

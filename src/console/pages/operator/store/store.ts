@@ -3,7 +3,7 @@
  * be used as it is.
  */
 import type { StoreAnswer } from "../../../answers/answers.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { count } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { html, type VNode } from "../../parts/view.ts";
@@ -36,7 +36,7 @@ export function StorePage(): VNode {
   const confirm =
     (seen: string) =>
     async ({ confirm: typed = "" }: Typed) => {
-      if (typed.trim() !== seen) throw new AskRefused(400, "not_typed", W.notTyped, W.typeToken);
+      if (typed.trim() !== seen) throw new ApiError(400, "not_typed", W.notTyped, W.typeToken);
       await ask("/store/confirm", { method: "POST", body: { confirm: seen } });
       return undefined;
     };

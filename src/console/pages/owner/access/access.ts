@@ -2,7 +2,7 @@
 import type { AccessAnswer } from "../../../answers/session.ts";
 import { ask } from "../../parts/api.ts";
 import { fromNow, instant } from "../../parts/format.ts";
-import { useAnswer, useDeed } from "../../parts/load.ts";
+import { useAction, useAnswer } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Badge, Button, Dialog, Field, Form, Problem, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -72,13 +72,13 @@ interface StepProps {
 function Naming({ passkey, onDone, onClose }: StepProps & { readonly passkey: Passkey | undefined }): VNode {
   const words = T.owner.access;
   const [name, setName] = useState(passkey?.name ?? words.suggestedName);
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     if (passkey) await ask(`/passkeys/${passkey.id}/name`, { method: "PUT", body: { name } });
     else await addPasskey(name);
     onDone();
   });
   return html`<${Dialog} title=${passkey ? words.renameOne(passkey.name) : words.add} onClose=${onClose}>
-    <${Form} deed=${deed} onSubmit=${() => deed.run()}>
+    <${Form} action=${action} onSubmit=${() => action.run()}>
       <${Field} label=${words.name} hint=${passkey ? undefined : words.nameHint}>${({
         id,
         describedBy,
@@ -89,7 +89,7 @@ function Naming({ passkey, onDone, onClose }: StepProps & { readonly passkey: Pa
         <input id=${id} aria-describedby=${describedBy} maxlength="64" required value=${name} onInput=${(event: Event) => setName((event.target as HTMLInputElement).value)} />`}
       </${Field}>
       <div class="row">
-        <${Button} kind="main" isRunning=${deed.isRunning}>${passkey ? words.rename : words.goOn}</${Button}>
+        <${Button} kind="main" isRunning=${action.isRunning}>${passkey ? words.rename : words.goOn}</${Button}>
         <${Button} onClick=${onClose}>${T.common.cancel}</${Button}>
       </div>
     </${Form}>
@@ -98,15 +98,15 @@ function Naming({ passkey, onDone, onClose }: StepProps & { readonly passkey: Pa
 
 function Removal({ passkey, onDone, onClose }: StepProps & { readonly passkey: Passkey }): VNode {
   const words = T.owner.access;
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     await ask(`/passkeys/${passkey.id}/remove`, { method: "POST" });
     onDone();
   });
   return html`<${Dialog} title=${words.removeOne(passkey.name)} onClose=${onClose}>
-    <${Form} deed=${deed} onSubmit=${() => deed.run()}>
+    <${Form} action=${action} onSubmit=${() => action.run()}>
       <p>${words.removeWarning}</p>
       <div class="row">
-        <${Button} kind="danger" isRunning=${deed.isRunning}>${words.remove}</${Button}>
+        <${Button} kind="danger" isRunning=${action.isRunning}>${words.remove}</${Button}>
         <${Button} onClick=${onClose}>${T.common.cancel}</${Button}>
       </div>
     </${Form}>
@@ -120,7 +120,7 @@ interface SessionsProps {
 
 function Sessions({ sessions, onChange }: SessionsProps): VNode {
   const words = T.owner.access;
-  const end = useDeed(async (path: string) => {
+  const end = useAction(async (path: string) => {
     await ask(path, { method: "POST" });
     onChange();
   });
@@ -130,7 +130,7 @@ function Sessions({ sessions, onChange }: SessionsProps): VNode {
       cell: ({ agent, is_this: isThis }) =>
         html`<span><bdi class="agent" title=${agent}>${browserIn(agent) || T.common.none}</bdi> ${isThis && html`<${Badge} kind="good">${words.thisOne}</${Badge}>`}</span>`,
     },
-    { title: words.way, cell: ({ way }) => words.ways[way] },
+    { title: words.method, cell: ({ way }) => words.methods[way] },
     { title: words.from, cell: ({ from }) => html`<bdi>${from || T.common.none}</bdi>` },
     { title: words.begun, cell: ({ begun_at: at }) => instant(at) },
     { title: words.ends, cell: ({ ends_at: at }) => fromNow(at) },

@@ -1,6 +1,6 @@
 /** Passkeys with the browser's own functions (WebAuthn Level 3, section 5.1.9), without a library. */
 import type { PasskeyOptionsAnswer } from "../../../answers/session.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { T } from "../../texts/texts.ts";
 
 /** Whether this browser supports passkeys in the form that these pages use. */
@@ -8,7 +8,7 @@ export function mayHavePasskeys(): boolean {
   return typeof PublicKeyCredential === "function" && "parseRequestOptionsFromJSON" in PublicKeyCredential;
 }
 
-/** Signs in with any passkey that the browser has for this host. @throws AskRefused */
+/** Signs in with any passkey that the browser has for this host. @throws ApiError */
 export async function signInByPasskey(): Promise<void> {
   const { options, sealed } = await ask<PasskeyOptionsAnswer>("/sign-in/passkey/options", { method: "POST" });
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON);
@@ -16,7 +16,7 @@ export async function signInByPasskey(): Promise<void> {
   await ask("/sign-in/passkey", { method: "POST", body: { sealed, credential } });
 }
 
-/** Creates a passkey in the browser and adds it. @throws AskRefused */
+/** Creates a passkey in the browser and adds it. @throws ApiError */
 export async function addPasskey(name: string): Promise<void> {
   const { options, sealed } = await ask<PasskeyOptionsAnswer>("/passkeys/options", { method: "POST" });
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON);
@@ -29,7 +29,7 @@ async function answered(asked: Promise<Credential | null>): Promise<object> {
   const credential = await asked.catch((error: unknown) => {
     const isKnown = error instanceof DOMException && error.name === "InvalidStateError";
     const words = T.owner.access;
-    throw new AskRefused(0, "passkey_not_given", isKnown ? words.alreadyHere : words.notGiven, words.notGivenRemedy);
+    throw new ApiError(0, "passkey_not_given", isKnown ? words.alreadyHere : words.notGiven, words.notGivenRemedy);
   });
   return (credential as PublicKeyCredential).toJSON();
 }

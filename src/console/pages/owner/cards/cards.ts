@@ -1,9 +1,9 @@
 /** Time cards: redeem a code, and list the cards with their ends and successors. */
 import type { RedemptionAnswer } from "../../../answers/answers.ts";
 import type { CardListAnswer } from "../../../answers/own.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { instant } from "../../parts/format.ts";
-import { useAnswer, useDeed } from "../../parts/load.ts";
+import { useAction, useAnswer } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, Field, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -29,16 +29,16 @@ export function Cards({ session }: PageProps): VNode {
 function Redeem({ account, onRedeemed }: { account: string; onRedeemed: () => void }): VNode {
   const [code, setCode] = useState("");
   const [done, setDone] = useState<RedemptionAnswer | undefined>(undefined);
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     setDone(undefined);
-    if (code.trim() === "") throw new AskRefused(0, "no_code", W.noCode, "");
+    if (code.trim() === "") throw new ApiError(0, "no_code", W.noCode, "");
     const answer = await ask<RedemptionAnswer>(`${account}/redemptions`, { method: "POST", body: { code } });
     setDone(answer);
     setCode("");
     onRedeemed();
   });
   const typed = (event: Event) => setCode((event.target as HTMLInputElement).value);
-  return html`<${Form} deed=${deed} onSubmit=${() => deed.run()}>
+  return html`<${Form} action=${action} onSubmit=${() => action.run()}>
     <${Field} label=${W.code} hint=${W.codeHint}>${({
       id,
       describedBy,
@@ -56,14 +56,14 @@ function Redeem({ account, onRedeemed }: { account: string; onRedeemed: () => vo
       spellcheck=${false}
       placeholder="XXXX-XXXX-XXXX-XXXX-X"
     />`}</${Field}>
-    <${Button} kind="main" isRunning=${deed.isRunning}>${W.redeemNow}</${Button}>
-    ${isLost(deed.refused) && html`<p class="note">${W.lost}</p>`}
+    <${Button} kind="main" isRunning=${action.isRunning}>${W.redeemNow}</${Button}>
+    ${isLost(action.refused) && html`<p class="note">${W.lost}</p>`}
     <p role="status" class=${done ? "note" : undefined}>${done && said(done)}</p>
   </${Form}>`;
 }
 
 /** Whether the outcome is unknown. */
-const isLost = (refused: AskRefused | undefined) => refused?.code === "unreachable";
+const isLost = (refused: ApiError | undefined) => refused?.code === "unreachable";
 
 function said({ repeated, card, entitlement: { from, until } }: RedemptionAnswer): string {
   return repeated ? W.repeated(card, instant(until)) : W.redeemed(card, instant(from), instant(until));

@@ -3,7 +3,7 @@
 import type { OwnExplanationAnswer } from "../../../answers/explanation.ts";
 import { ask } from "../../parts/api.ts";
 import { usd } from "../../parts/format.ts";
-import { useDeed } from "../../parts/load.ts";
+import { useAction } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Badge, Button, Field, Form, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -21,7 +21,7 @@ export function Explain({ account }: { readonly account: string }): VNode {
   const [answer, setAnswer] = useState<OwnExplanationAnswer | undefined>(undefined);
   const key = asked.key || keys[0]?.id || "";
   const isBadLimit = !/^\d{0,12}$/.test(asked.maxTokens);
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     const { model, protocol, maxTokens } = asked;
     const body = { key_id: key, model, protocol, ...(maxTokens && { max_tokens: Number(maxTokens) }) };
     setAnswer(undefined);
@@ -33,7 +33,7 @@ export function Explain({ account }: { readonly account: string }): VNode {
   return html`<section class="panel"><h2>${words.explain}</h2>
       <p class="hint">${words.explainHint}</p>
       ${keys.length === 0 && html`<p>${words.noKeys}</p>`}
-      <${Form} deed=${deed} onSubmit=${() => key && asked.model && !isBadLimit && deed.run()}>
+      <${Form} action=${action} onSubmit=${() => key && asked.model && !isBadLimit && action.run()}>
         <div class="side-by-side">
           <${Field} label=${words.key}>${({ id }: FieldIds) => html`<select id=${id} onChange=${typed("key")}>${keys.map((one) => html`<option value=${one.id} selected=${one.id === key}>${one.name ?? one.id} (${one.group})</option>`)}</select>`}</${Field}>
           <${Field} label=${words.model}>${({ id }: FieldIds) => html`<input id=${id} list="all-models" autocomplete="off" spellcheck="false" onInput=${typed("model")} />`}</${Field}>
@@ -41,7 +41,7 @@ export function Explain({ account }: { readonly account: string }): VNode {
           <${Field} label=${words.maxTokens} hint=${words.maxTokensHint} wrong=${isBadLimit ? words.badMaxTokens : undefined}>${({ id, describedBy }: FieldIds) => html`<input id=${id} aria-describedby=${describedBy} inputmode="numeric" onInput=${typed("maxTokens")} />`}</${Field}>
         </div>
         <datalist id="all-models">${models.map((name) => html`<option value=${name}></option>`)}</datalist>
-        <${Button} kind="main" disabled=${!key || !asked.model || isBadLimit} isRunning=${deed.isRunning}>${words.tell}</${Button}>
+        <${Button} kind="main" disabled=${!key || !asked.model || isBadLimit} isRunning=${action.isRunning}>${words.tell}</${Button}>
       </${Form}>
     </section>
     ${answer && html`<${Explained} answer=${answer} />`}`;

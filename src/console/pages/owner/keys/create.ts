@@ -1,7 +1,7 @@
 /** The form for a new key, which is shown once. */
 import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
-import { useAnswer, useDeed } from "../../parts/load.ts";
+import { ApiError, ask } from "../../parts/api.ts";
+import { useAction, useAnswer } from "../../parts/load.ts";
 import { useOnce } from "../../parts/once.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
@@ -48,8 +48,8 @@ function CreateForm({ account, groups, onMade }: CreateFormProps): VNode {
   const [ends, setEnds] = useState("");
   // If the answer was lost, sending the form again, even after a reload, creates no second key.
   const once = useOnce(`key ${account}`);
-  const create = useDeed(async () => {
-    if (group === "") throw new AskRefused(0, "no_group", W.noGroup, "");
+  const create = useAction(async () => {
+    if (group === "") throw new ApiError(0, "no_group", W.noGroup, "");
     const expires_at = instantOf(ends);
     const chosen = { group, ...(name && { name }), ...(expires_at && { expires_at }) };
     const path = `/accounts/${encodeURIComponent(account)}/keys`;
@@ -57,12 +57,12 @@ function CreateForm({ account, groups, onMade }: CreateFormProps): VNode {
   });
   const lost =
     create.refused?.code === "key_exists" ? /key_[0-9A-Za-z]{18}/.exec(create.refused.message)?.[0] : undefined;
-  const anew = useDeed(async () => {
+  const anew = useAction(async () => {
     await ask(`/keys/${lost}/revoke`, { method: "POST" });
     once.renew();
     await create.run();
   });
-  return html`<${Form} deed=${create} onSubmit=${() => create.run()}>
+  return html`<${Form} action=${create} onSubmit=${() => create.run()}>
       <${NameField} name=${name} onType=${setName} hint=${W.nameHint} />
       <${GroupChoice} groups=${groups.items} chosen=${group} onChoose=${setGroup} hint=${W.chooseGroupHint} />
       <${ExpiryField} typed=${ends} onType=${setEnds} />
@@ -74,14 +74,14 @@ function CreateForm({ account, groups, onMade }: CreateFormProps): VNode {
     </${Form}>
     ${
       lost &&
-      html`<${Form} deed=${anew} onSubmit=${() => anew.run()}>
+      html`<${Form} action=${anew} onSubmit=${() => anew.run()}>
         <${Button} kind="danger" isRunning=${anew.isRunning}>${W.revokeAndCreate}</${Button}>
       </${Form}>`
     }`;
 }
 
 /** Whether the outcome is unknown: no answer, or one of a front or store that does not tell. */
-export function mayBeMade(refused: AskRefused | undefined): boolean {
+export function mayBeMade(refused: ApiError | undefined): boolean {
   return (
     refused !== undefined && (refused.code === "unreachable" || refused.code === "unreadable" || refused.status >= 500)
   );

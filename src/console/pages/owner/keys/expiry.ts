@@ -1,5 +1,5 @@
 /** When a key expires: typed in the reader's time zone, sent in UTC. */
-import { AskRefused } from "../../parts/api.ts";
+import { ApiError } from "../../parts/api.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { Field } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -33,11 +33,11 @@ export function ExpiryField({ typed, onType }: ExpiryFieldProps): VNode {
 
 const HALF_TYPED = "?";
 
-/** @returns undefined for an empty input @throws AskRefused for an incomplete date */
+/** @returns undefined for an empty input @throws ApiError for an incomplete date */
 export function instantOf(typed: string): string | undefined {
   if (typed === "") return undefined;
   const at = new Date(typed);
-  if (Number.isNaN(at.getTime())) throw new AskRefused(0, "bad_instant", W.badInstant, "");
+  if (Number.isNaN(at.getTime())) throw new ApiError(0, "bad_instant", W.badInstant, "");
   return at.toISOString();
 }
 

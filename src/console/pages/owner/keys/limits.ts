@@ -1,6 +1,6 @@
 /** The limits of a key that its owner sets, with the operator's caps next to them. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { count, usd } from "../../parts/format.ts";
 import { html, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Field } from "../../parts/widgets.ts";
@@ -22,7 +22,7 @@ export function LimitsPanel({ of: key, onChanged }: LimitsPanelProps): VNode {
     // All limits are replaced at once: do not overwrite a change that another person made in the meantime.
     const now = await ask<KeyAnswer>(`/keys/${key.id}`);
     if (JSON.stringify(now.limits) !== begun.current) {
-      throw new AskRefused(409, "changed_elsewhere", W.changedElsewhere, W.changedElsewhereRemedy);
+      throw new ApiError(409, "changed_elsewhere", W.changedElsewhere, W.changedElsewhereRemedy);
     }
     const saved = await ask<KeyAnswer>(`/keys/${key.id}/limits`, { method: "PUT", body: bodyOf(typed) });
     begun.current = JSON.stringify(saved.limits);

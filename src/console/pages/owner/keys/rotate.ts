@@ -2,7 +2,7 @@
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import type { KeyGroupsAnswer, NewKeyAnswer } from "../../../answers/own.ts";
 import { ask } from "../../parts/api.ts";
-import { useDeed } from "../../parts/load.ts";
+import { useAction } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Field, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -23,7 +23,7 @@ const DAY_S = 86_400;
 export function RotatePanel({ of: key, groups, onChanged }: RotatePanelProps): VNode {
   const [overlap, setOverlap] = useState(`${DAY_S}`);
   const [made, setMade] = useState<NewKeyAnswer | undefined>(undefined);
-  const rotate = useDeed(async () => {
+  const rotate = useAction(async () => {
     setMade(undefined);
     const body = { overlap_seconds: Number(overlap) };
     setMade(await ask<NewKeyAnswer>(`/keys/${key.id}/rotate`, { method: "POST", body }));
@@ -32,7 +32,7 @@ export function RotatePanel({ of: key, groups, onChanged }: RotatePanelProps): V
   return html`<section class="panel" aria-label=${W.rotate}>
     <h2>${W.rotate}</h2>
     <p class="hint">${W.rotateHint}</p>
-    <${Form} deed=${rotate} onSubmit=${() => rotate.run()}>
+    <${Form} action=${rotate} onSubmit=${() => rotate.run()}>
       <${Field} label=${W.overlap}>${({ id }: { id: string }) => html`<select
         id=${id}
         value=${overlap}

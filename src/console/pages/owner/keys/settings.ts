@@ -1,8 +1,8 @@
 /** Settings of a key, each saved separately: name, expiry, group. Each takes effect with the key's next request. */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import type { KeyGroupAnswer } from "../../../answers/own.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
-import { useDeed } from "../../parts/load.ts";
+import { ApiError, ask } from "../../parts/api.ts";
+import { useAction } from "../../parts/load.ts";
 import { type ComponentChildren, html, useState, type VNode } from "../../parts/view.ts";
 import { Button, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -21,17 +21,17 @@ interface SettingProps {
 /** A form that saves one setting and confirms it. */
 export function Setting({ title, work, children }: SettingProps): VNode {
   const [isSaved, setSaved] = useState(false);
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     setSaved(false);
     await work();
     setSaved(true);
   });
   return html`<section class="panel" aria-label=${title}>
     <h2>${title}</h2>
-    <${Form} deed=${deed} onSubmit=${() => deed.run()}>
+    <${Form} action=${action} onSubmit=${() => action.run()}>
       ${children}
       <div class="row">
-        <${Button} kind="main" isRunning=${deed.isRunning} label=${`${W.save}: ${title}`}>${W.save}</${Button}>
+        <${Button} kind="main" isRunning=${action.isRunning} label=${`${W.save}: ${title}`}>${W.save}</${Button}>
         <span role="status" class="good">${isSaved && W.saved}</span>
       </div>
     </${Form}>
@@ -66,7 +66,7 @@ export function ExpiryPanel({ of: key, onChanged }: KeyProps): VNode {
 export function GroupPanel({ of: key, groups, onChanged }: KeyProps & { groups: readonly KeyGroupAnswer[] }): VNode {
   const [group, setGroup] = useState(key.group);
   const save = async () => {
-    if (group === "") throw new AskRefused(0, "no_group", W.noGroup, "");
+    if (group === "") throw new ApiError(0, "no_group", W.noGroup, "");
     await ask(`/keys/${key.id}/group`, { method: "PUT", body: { group } });
     onChanged();
   };

@@ -3,7 +3,7 @@
  * page is left. It is kept only in the page's memory.
  */
 import type { KeyAnswer } from "../../../answers/answers.ts";
-import { AskRefused, ask, newOnceId } from "../../parts/api.ts";
+import { ApiError, ask, newOnceId } from "../../parts/api.ts";
 import { useCallback, useEffect, useRef } from "../../parts/view.ts";
 
 const LASTS_MS = 3_600_000;
@@ -18,7 +18,7 @@ interface Made {
   readonly endMs: number;
 }
 
-/** @returns a function that returns the text of a key in a group, and throws AskRefused */
+/** @returns a function that returns the text of a key in a group, and throws ApiError */
 export function useConsoleKey(account: string): (group: string) => Promise<string> {
   const made = useRef<Made | undefined>(undefined);
   const isGone = useRef(false);
@@ -50,7 +50,7 @@ export function useConsoleKey(account: string): (group: string) => Promise<strin
       const path = `/accounts/${encodeURIComponent(account)}/keys`;
       const answer = await ask<KeyAnswer & { readonly key: string }>(path, { method: "POST", body }).catch((error) => {
         // The key of the first attempt was never shown; it expires within the hour.
-        if (error instanceof AskRefused && error.status === 409) once.current = newOnceId();
+        if (error instanceof ApiError && error.status === 409) once.current = newOnceId();
         throw error;
       });
       once.current = newOnceId();

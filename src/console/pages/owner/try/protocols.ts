@@ -6,7 +6,7 @@ interface TalkTurn {
 }
 
 /** A conversation to continue. */
-export interface Talk {
+export interface TrialConversation {
   readonly model: string;
   readonly system: string;
   readonly maxTokens: number;
@@ -30,7 +30,7 @@ export const PROTOCOL_NAMES: readonly ProtocolName[] = ["chat", "messages", "res
 interface Spoken {
   readonly path: string;
   readonly headersOf: (key: string) => Readonly<Record<string, string>>;
-  readonly bodyOf: (talk: Talk) => object;
+  readonly bodyOf: (conversation: TrialConversation) => object;
   readonly piecesOf: (event: Json) => Piece;
 }
 
@@ -47,16 +47,19 @@ function piece(members: { readonly [K in keyof Piece]: Piece[K] | undefined }): 
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Piece;
 }
 
-const turnsOf = ({ turns }: Talk) => turns.map(({ role, text }) => ({ role, content: text }));
+const turnsOf = ({ turns }: TrialConversation) => turns.map(({ role, text }) => ({ role, content: text }));
 
 export const SPOKEN: Readonly<Record<ProtocolName, Spoken>> = {
   chat: {
     path: "/v1/chat/completions",
     headersOf: bearer,
-    bodyOf: (talk) => ({
-      model: talk.model,
-      messages: [...(talk.system ? [{ role: "system", content: talk.system }] : []), ...turnsOf(talk)],
-      max_tokens: talk.maxTokens,
+    bodyOf: (conversation) => ({
+      model: conversation.model,
+      messages: [
+        ...(conversation.system ? [{ role: "system", content: conversation.system }] : []),
+        ...turnsOf(conversation),
+      ],
+      max_tokens: conversation.maxTokens,
       stream: true,
       stream_options: { include_usage: true },
     }),
@@ -77,11 +80,11 @@ export const SPOKEN: Readonly<Record<ProtocolName, Spoken>> = {
   messages: {
     path: "/v1/messages",
     headersOf: (key) => ({ "x-api-key": key, "anthropic-version": "2023-06-01" }),
-    bodyOf: (talk) => ({
-      model: talk.model,
-      ...(talk.system && { system: talk.system }),
-      messages: turnsOf(talk),
-      max_tokens: talk.maxTokens,
+    bodyOf: (conversation) => ({
+      model: conversation.model,
+      ...(conversation.system && { system: conversation.system }),
+      messages: turnsOf(conversation),
+      max_tokens: conversation.maxTokens,
       stream: true,
     }),
     piecesOf(event) {
@@ -105,11 +108,11 @@ export const SPOKEN: Readonly<Record<ProtocolName, Spoken>> = {
   responses: {
     path: "/v1/responses",
     headersOf: bearer,
-    bodyOf: (talk) => ({
-      model: talk.model,
-      ...(talk.system && { instructions: talk.system }),
-      input: turnsOf(talk),
-      max_output_tokens: talk.maxTokens,
+    bodyOf: (conversation) => ({
+      model: conversation.model,
+      ...(conversation.system && { instructions: conversation.system }),
+      input: turnsOf(conversation),
+      max_output_tokens: conversation.maxTokens,
       store: false,
       stream: true,
     }),

@@ -1,20 +1,20 @@
 /** Sends a conversation to the gateway's own API, and reads the answer as a stream. */
-import { type Piece, type ProtocolName, SPOKEN, type Talk } from "./protocols.ts";
+import { type Piece, type ProtocolName, SPOKEN, type TrialConversation } from "./protocols.ts";
 
 /** How an answer that was not refused ended. */
 type StreamEnding = "complete" | "cut" | "stopped";
 
 /** A request without an answer of a model. */
-export interface TalkRefused {
+export interface RefusedSend {
   readonly status: number;
   readonly cause: string;
   readonly message: string;
   readonly remedy: string;
 }
 
-interface SentTalk {
+interface SentConversation {
   readonly requestId: string | undefined;
-  readonly refused: TalkRefused | undefined;
+  readonly refused: RefusedSend | undefined;
   readonly ending: StreamEnding;
 }
 
@@ -27,12 +27,16 @@ interface SendOptions {
 }
 
 /** Rejects only if no answer arrived. */
-export async function send(protocol: ProtocolName, talk: Talk, options: SendOptions): Promise<SentTalk> {
+export async function send(
+  protocol: ProtocolName,
+  conversation: TrialConversation,
+  options: SendOptions,
+): Promise<SentConversation> {
   const { path, headersOf, bodyOf } = SPOKEN[protocol];
   const response = await fetch(path, {
     method: "POST",
     headers: { ...headersOf(options.key), "content-type": "application/json" },
-    body: JSON.stringify(bodyOf(talk)),
+    body: JSON.stringify(bodyOf(conversation)),
     // Only the key counts here; the console's cookie is not sent.
     credentials: "omit",
     signal: options.signal,
@@ -50,7 +54,7 @@ export async function send(protocol: ProtocolName, talk: Talk, options: SendOpti
   }
 }
 
-async function refusalOf(response: Response): Promise<TalkRefused> {
+async function refusalOf(response: Response): Promise<RefusedSend> {
   const text = await response.text();
   const words = errorIn(text);
   return {

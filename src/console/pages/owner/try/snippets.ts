@@ -1,5 +1,5 @@
 /** The code that sends the same request from elsewhere. It never contains the key. */
-import { type ProtocolName, SPOKEN, type Talk } from "./protocols.ts";
+import { type ProtocolName, SPOKEN, type TrialConversation } from "./protocols.ts";
 
 interface Snippets {
   readonly curl: string;
@@ -8,8 +8,8 @@ interface Snippets {
 }
 
 /** @param origin the gateway's address, without a slash at the end */
-export function snippetsOf(protocol: ProtocolName, talk: Talk, origin: string): Snippets {
-  const body = SPOKEN[protocol].bodyOf(talk);
+export function snippetsOf(protocol: ProtocolName, conversation: TrialConversation, origin: string): Snippets {
+  const body = SPOKEN[protocol].bodyOf(conversation);
   return {
     curl: curlOf(protocol, body, origin),
     python: pythonOf(protocol, body, origin),

@@ -5,10 +5,10 @@ import { Button, Code, Problem } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import { useModels } from "../model-names.ts";
 import type { PageProps } from "../session.ts";
+import { useConversation } from "./conversation.ts";
 import type { ProtocolName } from "./protocols.ts";
 import { Settings, type TrySettings } from "./settings.ts";
 import { snippetsOf } from "./snippets.ts";
-import { useTalk } from "./talk.ts";
 import { Turns } from "./turns.ts";
 
 const MAX_TOKENS = "1024";
@@ -26,7 +26,7 @@ export function TryIt({ session, place }: PageProps): VNode {
     system: "",
   });
   const [message, setMessage] = useState("");
-  const talk = useTalk(session.account);
+  const conversation = useConversation(session.account);
   const model = settings.model || firstUsable(models);
   const group = settings.group || firstGroup(models, model) || session.groups[0] || "";
   const maxTokens = /^[1-9]\d{0,8}$/.test(settings.maxTokens) ? Number(settings.maxTokens) : undefined;
@@ -38,9 +38,9 @@ export function TryIt({ session, place }: PageProps): VNode {
     (settings.keyKind === "own" ? settings.pasted !== "" : group !== "");
   const about = { model, system: settings.system, maxTokens: maxTokens ?? 1 };
   const sendNow = () => {
-    if (!isReady || talk.isRunning) return;
+    if (!isReady || conversation.isRunning) return;
     setMessage("");
-    void talk.send(message, {
+    void conversation.send(message, {
       protocol: settings.protocol,
       about,
       group,
@@ -55,37 +55,37 @@ export function TryIt({ session, place }: PageProps): VNode {
   const pressed = (event: KeyboardEvent) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sendNow();
   };
-  const turns = talk.turns.map(({ role, text }) => ({ role, text }));
+  const turns = conversation.turns.map(({ role, text }) => ({ role, text }));
   const shown = message.trim() ? [...turns, { role: "user" as const, text: message }] : turns;
   return html`<h1>${words.title}</h1>
     <p class="faint">${words.intro}</p>
     <${Settings} settings=${asked} models=${models} groups=${session.groups} isBadLimit=${maxTokens === undefined}
       onChange=${(change: Partial<TrySettings>) => setSettings({ ...settings, ...change })} />
-    <${Turns} turns=${talk.turns} />
-    <${Problem} refused=${talk.refused} />
+    <${Turns} turns=${conversation.turns} />
+    <${Problem} refused=${conversation.refused} />
     <form class="panel" onSubmit=${submitted} novalidate>
       <div class="field"><label for="message">${words.message}</label>
         <textarea id="message" aria-describedby="message-hint" value=${message} onKeyDown=${pressed}
           onInput=${(event: Event) => setMessage((event.target as HTMLTextAreaElement).value)}></textarea>
         <p id="message-hint" class="hint">${words.messageHint}</p></div>
       <div class="row">
-        <${Button} kind="main" disabled=${!isReady} isRunning=${talk.isRunning}>${words.send}</${Button}>
-        ${talk.isRunning && html`<${Button} onClick=${talk.stop}>${words.stop}</${Button}>`}
-        ${talk.turns.length > 0 && !talk.isRunning && html`<${Button} onClick=${talk.forget}>${words.again}</${Button}>`}
+        <${Button} kind="main" disabled=${!isReady} isRunning=${conversation.isRunning}>${words.send}</${Button}>
+        ${conversation.isRunning && html`<${Button} onClick=${conversation.stop}>${words.stop}</${Button}>`}
+        ${conversation.turns.length > 0 && !conversation.isRunning && html`<${Button} onClick=${conversation.forget}>${words.again}</${Button}>`}
       </div>
     </form>
-    <${Elsewhere} protocol=${settings.protocol} talk=${{ ...about, turns: shown }} />`;
+    <${Elsewhere} protocol=${settings.protocol} conversation=${{ ...about, turns: shown }} />`;
 }
 
 function Elsewhere({
   protocol,
-  talk,
+  conversation,
 }: {
   readonly protocol: ProtocolName;
-  readonly talk: Parameters<typeof snippetsOf>[1];
+  readonly conversation: Parameters<typeof snippetsOf>[1];
 }): VNode {
   const words = T.owner.tryIt;
-  const { curl, python, javascript } = snippetsOf(protocol, talk, location.origin);
+  const { curl, python, javascript } = snippetsOf(protocol, conversation, location.origin);
   return html`<details>
     <summary>${words.theRequest}</summary>
     <p class="hint">${words.theRequestHint}</p>

@@ -3,12 +3,12 @@ import { count, usd } from "../../parts/format.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, type VNode } from "../../parts/view.ts";
 import { T } from "../../texts/texts.ts";
-import type { ShownTurn } from "./talk.ts";
+import type { ShownTurn } from "./conversation.ts";
 
 export function Turns({ turns }: { readonly turns: readonly ShownTurn[] }): VNode | null {
   if (turns.length === 0) return null;
   const words = T.owner.tryIt;
-  return html`<section aria-label=${words.conversation}><ol class="talk">${turns.map(
+  return html`<section aria-label=${words.conversation}><ol class="conversation">${turns.map(
     (turn) => html`<li class=${turn.role}>
       <h2>${turn.role === "user" ? words.you : words.answer}</h2>
       ${turn.thinking && html`<details><summary>${words.thinking}</summary><div class="thought">${turn.thinking}</div></details>`}

@@ -3,7 +3,7 @@ import type { OwnLineAnswer, OwnLinesAnswer } from "../../../answers/own-usage.t
 import { ask } from "../../parts/api.ts";
 import { csv, download } from "../../parts/csv.ts";
 import { count, instant, usd } from "../../parts/format.ts";
-import { useAnswer, useDeed } from "../../parts/load.ts";
+import { useAction, useAnswer } from "../../parts/load.ts";
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Button, Field, Problem, Table, type TableColumn } from "../../parts/widgets.ts";
@@ -137,7 +137,7 @@ function Download({ wanted, keyNames }: { readonly wanted: string; readonly keyN
   const [lines, setLines] = useState(0);
   const gone = useRef<AbortController>(null);
   useEffect(() => () => gone.current?.abort(), []);
-  const deed = useDeed(async () => {
+  const action = useAction(async () => {
     const aborter = new AbortController();
     gone.current = aborter;
     const rows: OwnLineAnswer[] = [];
@@ -152,9 +152,9 @@ function Download({ wanted, keyNames }: { readonly wanted: string; readonly keyN
     const { since = "", until = "" } = Object.fromEntries(new URLSearchParams(wanted));
     download(`ledger-${since}-${until}.csv`, asCsv(rows, keyNames));
   });
-  return html`<${Button} isRunning=${deed.isRunning} onClick=${() => deed.run()}>${words.csv}</${Button}>
-    ${deed.isRunning && html`<span role="status" class="faint"> ${words.csvWorking(lines)}</span>`}
-    <${Problem} refused=${deed.refused} />`;
+  return html`<${Button} isRunning=${action.isRunning} onClick=${() => action.run()}>${words.csv}</${Button}>
+    ${action.isRunning && html`<span role="status" class="faint"> ${words.csvWorking(lines)}</span>`}
+    <${Problem} refused=${action.refused} />`;
 }
 
 const KINDS = ["input", "cached_input", "cache_write", "cache_write_1h", "output"] as const;

@@ -40,7 +40,7 @@ export async function openOperator(t: TestContext, { gateway, ...window }: Optio
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.locator("input[type=password]").fill(token);
   await page.locator("main.sign-in button").click();
-  await page.locator("#ways").waitFor({ state: "attached" });
+  await page.locator("#menu").waitFor({ state: "attached" });
 }
 
 async function askAdmin(here: GatewayHere, method: string, path: string, body?: object) {

@@ -15,7 +15,7 @@ async function ask(page: Page, message: string): Promise<void> {
   await page.getByRole("button", { name: "Send" }).click();
 }
 
-const answers = (page: Page) => page.locator(".talk li.assistant");
+const answers = (page: Page) => page.locator(".conversation li.assistant");
 const keysOf = async (gateway: GatewayHere, tag: Parameters<GatewayHere["store"]["listKeys"]>[0]) =>
   (await gateway.store.listKeys(tag)).filter(({ name }) => name === "console");
 
@@ -168,7 +168,7 @@ test("a refusal says why and what to do; a pasted key is used as it is", async (
   // What was refused is not part of the next request.
   const { messages } = (await sent).postDataJSON() as { readonly messages: readonly object[] };
   assert.deepEqual(messages, [{ role: "user", content: "<img src=x onerror=alert(1)>" }]);
-  assert.equal(await page.locator(".talk img").count(), 0);
+  assert.equal(await page.locator(".conversation img").count(), 0);
   assert.equal((await page.getByText("<img src=x onerror=alert(1)>").count()) > 0, true);
   await page.getByLabel("Output limit, tokens").fill("0");
   await page.getByText("Enter a whole number of at least 1.").waitFor();

@@ -3,16 +3,16 @@ import type { Charging } from "../settle/recovery/charging.ts";
 import { problemOf } from "../store/upkeep/health.ts";
 import type { StoreAnswer } from "./answers/answers.ts";
 
-export interface StoreKeeper {
+export interface StoreOperations {
   readonly storeStatus?: () => Promise<StoreAnswer>;
   /** Rejects with StoreError if the store does not answer. */
   readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
 }
 
 /** @returns the operations that the store routes call */
-export function storeKeeper(
+export function storeOperations(
   charging: Pick<Charging, "store" | "epoch" | "journal" | "isRestoring">,
-): Required<StoreKeeper> {
+): Required<StoreOperations> {
   const { epoch, journal } = charging;
   const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
     seen ? { id: seen.id, counted_seconds: seen.count } : null;

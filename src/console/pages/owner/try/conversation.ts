@@ -1,10 +1,10 @@
 /** The conversation: its messages, the running request, and the duration and cost of each answer. */
 import type { OwnRequestAnswer } from "../../../answers/own-usage.ts";
-import { AskRefused, ask } from "../../parts/api.ts";
+import { ApiError, ask } from "../../parts/api.ts";
 import { useCallback, useEffect, useRef, useState } from "../../parts/view.ts";
 import { useConsoleKey } from "./console-key.ts";
-import type { Piece, ProtocolName, Talk } from "./protocols.ts";
-import { send, type TalkRefused } from "./send.ts";
+import type { Piece, ProtocolName, TrialConversation } from "./protocols.ts";
+import { type RefusedSend, send } from "./send.ts";
 
 export interface ShownTurn {
   readonly role: "user" | "assistant";
@@ -17,7 +17,7 @@ export interface ShownTurn {
   readonly output: number | undefined;
   /** `none`: the ledger has no line for it yet. */
   readonly usd: string | "coming" | "none" | undefined;
-  readonly refused: TalkRefused | undefined;
+  readonly refused: RefusedSend | undefined;
   readonly failed: string | undefined;
   readonly ending: "running" | "complete" | "cut" | "stopped";
 }
@@ -37,9 +37,9 @@ const TURN: ShownTurn = {
   ending: "running",
 };
 
-interface TalkAsk {
+interface MessageOptions {
   readonly protocol: ProtocolName;
-  readonly about: Omit<Talk, "turns">;
+  readonly about: Omit<TrialConversation, "turns">;
   readonly group: string;
   /** A key that the person has pasted; undefined: one is created. */
   readonly pasted: string | undefined;
@@ -47,22 +47,22 @@ interface TalkAsk {
   readonly onUnsent: (message: string) => void;
 }
 
-interface TalkState {
+interface ConversationState {
   readonly turns: readonly ShownTurn[];
   readonly isRunning: boolean;
   /** Why nothing was sent. */
-  readonly refused: AskRefused | undefined;
-  readonly send: (message: string, asked: TalkAsk) => Promise<void>;
+  readonly refused: ApiError | undefined;
+  readonly send: (message: string, asked: MessageOptions) => Promise<void>;
   readonly stop: () => void;
   readonly forget: () => void;
 }
 
 type Change = (turn: ShownTurn) => ShownTurn;
 
-export function useTalk(account: string): TalkState {
+export function useConversation(account: string): ConversationState {
   const [turns, setTurns] = useState<readonly ShownTurn[]>([]);
   const [isRunning, setRunning] = useState(false);
-  const [refused, setRefused] = useState<AskRefused | undefined>(undefined);
+  const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const running = useRef<AbortController | undefined>(undefined);
   const keyIn = useConsoleKey(account);
   useEffect(() => () => running.current?.abort(), []);
@@ -71,7 +71,7 @@ export function useTalk(account: string): TalkState {
       all.map((turn, at) => ((requestId ? turn.requestId === requestId : at === all.length - 1) ? work(turn) : turn)),
     );
   }, []);
-  const sendNow = async (message: string, asked: TalkAsk) => {
+  const sendNow = async (message: string, asked: MessageOptions) => {
     if (running.current) return;
     const aborter = new AbortController();
     running.current = aborter;
@@ -88,7 +88,7 @@ export function useTalk(account: string): TalkState {
       if (aborter.signal.aborted) {
         change((turn) => (turn.ending === "running" ? { ...turn, ending: "stopped" } : turn));
       } else {
-        setRefused(error instanceof AskRefused ? error : new AskRefused(0, "unreachable", "", ""));
+        setRefused(error instanceof ApiError ? error : new ApiError(0, "unreachable", "", ""));
         setTurns(before);
         asked.onUnsent(message);
       }
@@ -107,7 +107,7 @@ export function useTalk(account: string): TalkState {
 
 async function answer(
   key: string,
-  talk: Talk,
+  conversation: TrialConversation,
   protocol: ProtocolName,
   signal: AbortSignal,
   change: (work: Change, requestId?: string) => void,
@@ -127,7 +127,7 @@ async function answer(
     }));
   };
   const onAnswered = (requestId: string | undefined) => change((turn) => ({ ...turn, requestId }));
-  const sent = await send(protocol, talk, { key, signal, onAnswered, onPiece });
+  const sent = await send(protocol, conversation, { key, signal, onAnswered, onPiece });
   const { refused, ending, requestId } = sent;
   const isCharged = refused === undefined && requestId !== undefined;
   change((turn) => ({ ...turn, refused, ending, wholeMs: passed(), usd: isCharged ? "coming" : undefined }));
@@ -146,7 +146,7 @@ async function chargeOf(requestId: string): Promise<string> {
       if (line) return line.usd;
       if (next === null) return "0.00";
     } catch (error) {
-      if (!(error instanceof AskRefused) || error.status !== 404) return "none";
+      if (!(error instanceof ApiError) || error.status !== 404) return "none";
     }
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
