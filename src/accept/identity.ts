@@ -1,6 +1,6 @@
 /**
- * The client's address, as far as it can be trusted (docs/failure-model.md row 76): forwarding headers count only when
- * they come from an address in `trust_proxy`.
+ * What a front says about a request: its client's address, its id and its trace, as far as they can be trusted
+ * (docs/failure-model.md row 76). Address and id count only when they come from an address in `trust_proxy`.
  */
 import type { Socket } from "node:net";
 import { normalIp, remembered } from "../wire/address.ts";
@@ -78,4 +78,19 @@ const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}
 export function traceparentOf(headers: RequestHeaders): string | undefined {
   const value = headers.get("traceparent");
   return value !== undefined && !headers.repeats("traceparent") && TRACEPARENT.test(value) ? value : undefined;
+}
+
+/**
+ * Hex digits and dashes, as nginx (32 digits) and Envoy (a UUID) make their ids. Other values may be a client's text,
+ * which must not reach the log.
+ */
+const FRONT_REQUEST = /^[0-9A-Fa-f-]{16,64}$/;
+
+/**
+ * The id that a front has given to the request, for log lines only; undefined if there is none of this form.
+ * @param headers of a request from a front in `trust_proxy`.
+ */
+export function frontRequestOf(headers: RequestHeaders): string | undefined {
+  const value = headers.get("x-request-id");
+  return value !== undefined && !headers.repeats("x-request-id") && FRONT_REQUEST.test(value) ? value : undefined;
 }

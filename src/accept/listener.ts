@@ -21,7 +21,7 @@ import {
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import { framing, framingFault } from "./framing.ts";
 import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
-import { type ClientAddressOf, clientAddress, frontMatcher, traceparentOf } from "./identity.ts";
+import { type ClientAddressOf, clientAddress, frontMatcher, frontRequestOf, traceparentOf } from "./identity.ts";
 import { type KeyReader, keyOf, rememberingReader } from "./key.ts";
 import { LateRequests } from "./late-requests.ts";
 import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
@@ -250,13 +250,15 @@ export class Listener {
   }
 
   #reply(
-    { id, protocol, headers }: ParsedRequest,
+    { id, protocol, headers, req }: ParsedRequest,
     res: ServerResponse,
     { mustClose, bodyPending, closed }: Pick<ReplyContext, "mustClose" | "bodyPending" | "closed">,
   ): Reply {
     const { requestId, headers: all } = standardHeaders(id, protocol);
     Object.assign(all, corsHeaders(this.#options.corsOrigins, headers));
-    return new Reply(res, { requestId, headers: all, mustClose, bodyPending, closed, limits: this.#limits });
+    const frontRequest = this.#isFront(req.socket) ? frontRequestOf(headers) : undefined;
+    const limits = this.#limits;
+    return new Reply(res, { requestId, frontRequest, headers: all, mustClose, bodyPending, closed, limits });
   }
 
   /** Runs once per request, at its turn: framing, path, then the pipeline. */

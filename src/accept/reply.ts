@@ -20,6 +20,8 @@ export type ReplyHeaders = Readonly<Record<string, string>>;
 export interface ReplyContext {
   /** As in `x-request-id`. */
   readonly requestId: string;
+  /** The id that the trusted front has given to the request. */
+  readonly frontRequest: string | undefined;
   /**
    * Headers of every answer to this request; headers given with an answer override them. The reply owns this object and
    * adds to it.
@@ -65,6 +67,8 @@ const SLICE_BYTES = 65_536;
 export class Reply {
   /** As in `x-request-id`. */
   readonly requestId: string;
+  /** The id that the trusted front has given to the request; for the log only. */
+  readonly frontRequest: string | undefined;
   /** Resolves when the whole answer has been handed to the operating system, or can no longer be. Never rejects. */
   readonly finished: Promise<void>;
   readonly #res: ServerResponse;
@@ -82,6 +86,7 @@ export class Reply {
     this.#res = res;
     this.#context = context;
     this.requestId = context.requestId;
+    this.frontRequest = context.frontRequest;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.finished = promise;
     this.#resolveFinished = resolve;

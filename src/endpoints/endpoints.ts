@@ -60,6 +60,7 @@ async function serveSide(request: AcceptedRequest, reply: Reply, parts: SidePart
   }
   const record = parts.recorder.begin({
     requestId: reply.requestId,
+    frontRequest: reply.frontRequest,
     protocol: "side",
     endpoint: route.kind === "side" ? route.name : route.kind,
     receivedAtMs: request.receivedAtMs,
@@ -263,8 +264,9 @@ export function publicListener(
   const rendered = (refused: Refusal, protocol: Protocol, requestId: string) =>
     render(refused, protocol, requestId, parts.settings().upstreamUnavailableStatus);
   const refuse = (refused: Refusal, protocol: Protocol, reply: Reply) => {
-    const { answer, status, headers, body } = rendered(refused, protocol, reply.requestId);
-    const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs: clock.monotonicMs() });
+    const { requestId, frontRequest } = reply;
+    const { answer, status, headers, body } = rendered(refused, protocol, requestId);
+    const record = parts.recorder.begin({ requestId, frontRequest, protocol, receivedAtMs: clock.monotonicMs() });
     record.refused(answer, status);
     record.finish();
     if (!reply.gone) reply.whole(status, headers, body);

@@ -36,6 +36,8 @@ export interface Recorder {
 interface RecordFacts {
   /** As in `x-request-id`. */
   readonly requestId: string;
+  /** The id that the trusted front has given to the request. */
+  readonly frontRequest: string | undefined;
   /** The protocol of a model path, or `side`, which keeps cheap endpoints out of a protocol's latencies. */
   readonly protocol: string;
   /** Which of the side endpoints; for the log. */
@@ -296,6 +298,7 @@ export class RequestRecord {
     return {
       request: this.#facts.requestId,
       trace: this.#trace?.traceId,
+      front_request: this.#facts.frontRequest,
       protocol: this.#facts.protocol,
       endpoint: this.#facts.endpoint,
       status: this.#status,

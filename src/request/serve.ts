@@ -48,7 +48,8 @@ export async function serveModel(
 ): Promise<void> {
   await parts.cohort.join();
   const { receivedAtMs, traceparent, path } = request;
-  const record = parts.recorder.begin({ requestId: reply.requestId, protocol, receivedAtMs, traceparent, path });
+  const { requestId, frontRequest } = reply;
+  const record = parts.recorder.begin({ requestId, frontRequest, protocol, receivedAtMs, traceparent, path });
   const run: Run = {
     protocol,
     endpoint,

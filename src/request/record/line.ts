@@ -11,6 +11,7 @@ import { numeral, quote } from "../../values/json-text.ts";
 export type RequestLine = {
   readonly request: string;
   readonly trace: string | undefined;
+  readonly front_request: string | undefined;
   readonly protocol: string;
   readonly endpoint: string | undefined;
   readonly status: number;
@@ -37,7 +38,8 @@ export type RequestLine = {
 /** The members as JSON, a comma before each. */
 export function lineText(line: RequestLine): string {
   return (
-    `,"request":"${line.request}"${plainMember(',"trace":', line.trace)},"protocol":"${line.protocol}"` +
+    `,"request":"${line.request}"${plainMember(',"trace":', line.trace)}` +
+    `${plainMember(',"front_request":', line.front_request)},"protocol":"${line.protocol}"` +
     `${plainMember(',"endpoint":', line.endpoint)},"status":${numeral(line.status)},"cause":"${line.cause}"` +
     text(',"model":', line.model) +
     text(',"group":', line.group) +
@@ -58,7 +60,7 @@ export function lineText(line: RequestLine): string {
   );
 }
 
-/** For a constant of our own, an id or an amount: these need no escapes and are not searched for any. */
+/** For a constant of our own, an id (also the front's) or an amount: these need no escapes and are not searched for any. */
 function plainMember(name: string, value: string | undefined): string {
   return value === undefined ? "" : `${name}"${value}"`;
 }

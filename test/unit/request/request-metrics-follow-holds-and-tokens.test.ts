@@ -18,7 +18,7 @@ function begun() {
   const metrics = createMetrics();
   const catalog = () => ({ models: new Map() }) as unknown as Catalog;
   const parts = { clock, metrics, catalog, tracing: {} as Tracing, log: createLog({ level: "silent" }) };
-  const facts = { requestId: "r", protocol: "chat", receivedAtMs: clock.monotonicMs() };
+  const facts = { requestId: "r", frontRequest: undefined, protocol: "chat", receivedAtMs: clock.monotonicMs() };
   const record = createRecorder(parts).begin(facts);
   const valueShown = async (name: string) => {
     const { body } = await metrics.page();

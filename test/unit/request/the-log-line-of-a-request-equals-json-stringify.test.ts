@@ -14,6 +14,7 @@ const LINE = fc.record(
   {
     request: word,
     trace: maybe(word),
+    front_request: maybe(word),
     protocol: word,
     endpoint: maybe(word),
     status: number,
@@ -51,7 +52,7 @@ test("property: a line equals the output of JSON.stringify, character by charact
 test("characters that need escapes are escaped", () => {
   const plain = { request: "r", protocol: "chat", status: 200, cause: "none", attempts: 1, duration_ms: 1 };
   const nobody = { group: undefined, account_id: undefined, key_id: undefined };
-  const none = { trace: undefined, endpoint: undefined, ...nobody, answered_by: undefined };
+  const none = { trace: undefined, front_request: undefined, endpoint: undefined, ...nobody, answered_by: undefined };
   const counts = { hold_extensions: undefined, first_token_ms: undefined, input_tokens: undefined };
   const rest = { stream_end: undefined, output_tokens: undefined, counted: undefined, charged_nano_usd: undefined };
   const lists = { attempt_reasons: ['a "b"\n'], unpaid_tool_calls: [] };

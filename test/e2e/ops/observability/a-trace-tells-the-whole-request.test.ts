@@ -10,10 +10,11 @@ import { ask } from "../../protocol/whole/asking.ts";
 
 const TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736";
 const FRONT_SPAN = "00f067aa0ba902b7";
+const FRONT_REQUEST = "9f86d081884c7d659a2feaa0c55ad015";
 
 function tracedConfig(endpoint: string, more = "") {
   return (places: Parameters<typeof testConfig>[0]) =>
-    `${testConfig(places)}traces: {endpoint: "${endpoint}/v1/traces", sample: 1${more}}\n`;
+    `${testConfig(places, { trust_proxy: ["127.0.0.1/32"] })}traces: {endpoint: "${endpoint}/v1/traces", sample: 1${more}}\n`;
 }
 
 const named = (spans: readonly ReceivedSpan[], name: string): ReceivedSpan => {
@@ -35,7 +36,8 @@ test("a streamed request is one trace: it continues the front's, and each part i
   const { key } = await here.account();
   here.simulator.program({ text: "some words", usage: { input: 20, output: 7, reasoning: 2, cached: 5 } });
   const traceparent = `00-${TRACE_ID}-${FRONT_SPAN}-00`;
-  const reply = await ask(here, "chat", key, { stream: true }, { headers: { traceparent } });
+  const headers = { traceparent, "x-request-id": FRONT_REQUEST };
+  const reply = await ask(here, "chat", key, { stream: true }, { headers });
   await reply.text();
   const line = await here.requestEnd(reply.headers.get("x-request-id") ?? "");
   const sent = traceparentSent(here);
@@ -62,6 +64,7 @@ test("a streamed request is one trace: it continues the front's, and each part i
   for (const name of ["request", "status", "cause", "model", "group", "upstream", "stream_end", "counted"])
     assert.deepEqual(told[`tollgate.${name}`], line[name], name);
   assert.equal(told["http.response.status_code"], 200);
+  assert.equal(told["tollgate.front_request"], FRONT_REQUEST);
   assert.equal(line.trace, TRACE_ID);
   const attempt = named(spans, "chat chat-1");
   const facts = attributesOf(attempt);
