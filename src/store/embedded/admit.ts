@@ -21,6 +21,7 @@ import { admittedOf, type HoldRecord } from "../hold-record.ts";
 import { accountId, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
 import { budgetRest, findBudget, openCounted, openPeriod } from "./budgets.ts";
+import { listAgain } from "./cards.ts";
 import type { Context } from "./context.ts";
 import { keyTaken, takeKey } from "./idempotency.ts";
 import { addHold, growHold, type Live, sweepHolds } from "./live.ts";
@@ -50,6 +51,7 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   sweepHolds(live, nowMs);
   const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs);
   if (taken) return { ...refused(taken.cause, key.group), first: taken.first };
+  if (context.hasHiddenEntitlements(ask.tag, nowMs)) db.commitFull(() => listAgain(context, ask.tag, nowMs));
   const { answer, buckets } = decide(ask, admissionFacts(context, ask, account, key, nowMs));
   for (const [name, bucket] of buckets) live.buckets.set(name, bucket);
   return answer.outcome === "refused" ? answer : hold(context, ask, key, answer, nowMs);
@@ -83,7 +85,7 @@ function admissionFacts(
   return {
     key,
     plan: account.plan,
-    running: runningCards(context.entitlements(tag), nowMs),
+    running: runningCards(context.entitlements(tag, nowMs), nowMs),
     free: nanoUsd(account.balance - live.held),
     overrun: live.buckets.get(OVERRUN_BUCKET),
     accountLimits: account.limits,

@@ -22,6 +22,7 @@ export function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, no
   if (findAccountRow(db, tag) === undefined) return undefined;
   const known = findEntitlement(db, tag, ask.id, context.live(tag));
   if (known !== undefined) return known;
+  listAgain(context, tag, nowMs);
   const fromMs = ask.fromMs ?? (ask.afterPrevious ? afterPrevious(context, tag, ask.group, nowMs) : nowMs);
   const untilMs = fromMs + ask.lastsMs;
   // Long after its end a card leaves the list that admission reads, so that long-time customers cost no more than new
@@ -54,9 +55,14 @@ export function grantWithin(context: Context, tag: AccountTag, ask: GrantAsk, no
   return { id, card, plan, group, fromMs, untilMs, quota, spent: ZERO, held: ZERO };
 }
 
+/** Lists cards again that left the list before their end, because the clock was ahead. */
+export function listAgain({ db }: Context, tag: AccountTag, nowMs: number): void {
+  db.run("UPDATE entitlements SET listed = 1 WHERE tag = ? AND listed = 0 AND ends > ?", tag, nowMs);
+}
+
 /** The end of the group's last listed card, or now. */
 function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: number): number {
-  const ends = listedEntitlements(context.db, tag, context.live(tag))
+  const ends = listedEntitlements(context.db, tag, context.live(tag), nowMs)
     .filter((e) => e.group === group)
     .map((e) => e.untilMs);
   return Math.max(nowMs, ...ends);
@@ -66,7 +72,7 @@ export function listCards(context: Context, tag: AccountTag, ended = false): Awa
   const { db } = context;
   if (findAccountRow(db, tag) === undefined) return undefined;
   const nowMs = context.nowMs();
-  const listed = listedEntitlements(db, tag, context.live(tag));
+  const listed = listedEntitlements(db, tag, context.live(tag), nowMs);
   const cards = ended ? listed : listed.filter((card) => card.untilMs > nowMs);
   return { cards, storeTimeMs: nowMs };
 }

@@ -20,6 +20,8 @@ interface Remembered {
   /** By the key's hash. */
   readonly keys: Map<string, Row>;
   entitlements: readonly Row[] | undefined;
+  /** The instant as of which `entitlements` was read. */
+  entitlementsAtMs: number;
 }
 
 export class Context {
@@ -113,23 +115,32 @@ export class Context {
     return { ...row, expires: ends ?? null };
   }
 
-  /** Entitlements that may still run, earliest to expire first. */
-  entitlements(tag: AccountTag): Entitlement[] {
+  /** Entitlements that may still run as of `nowMs`, earliest to expire first. */
+  entitlements(tag: AccountTag, nowMs: number): Entitlement[] {
     const live = this.live(tag);
-    return this.#entitlementRows(tag).map((row) => toEntitlement(row, live));
+    return this.#entitlementRows(tag, nowMs).map((row) => toEntitlement(row, live));
+  }
+
+  /** Whether there are any that have left the list although they have not ended. */
+  hasHiddenEntitlements(tag: AccountTag, nowMs: number): boolean {
+    return this.#entitlementRows(tag, nowMs).some((row) => row.listed === 0n && (row.ends as bigint) > nowMs);
   }
 
   /** A card, whether or not it may still run. */
   entitlement(tag: AccountTag, id: string): Entitlement | undefined {
     const live = this.live(tag);
-    const row = this.#entitlementRows(tag).find((row) => row.id === id);
+    const row = this.#entitlementRows(tag, Number.POSITIVE_INFINITY).find((row) => row.id === id);
     return row ? toEntitlement(row, live) : findEntitlement(this.db, tag, id, live);
   }
 
-  #entitlementRows(tag: AccountTag): readonly Row[] {
+  #entitlementRows(tag: AccountTag, nowMs: number): readonly Row[] {
     const known = this.#of(tag);
     if (!known) return [];
-    known.entitlements ??= entitlementRows(this.db, tag);
+    // A clock that goes back makes cards run again that had ended.
+    if (known.entitlements === undefined || nowMs < known.entitlementsAtMs) {
+      known.entitlementsAtMs = Math.min(nowMs, this.nowMs());
+      known.entitlements = entitlementRows(this.db, tag, known.entitlementsAtMs);
+    }
     return known.entitlements;
   }
 
@@ -140,7 +151,7 @@ export class Context {
     const row = findAccountRow(this.db, tag);
     if (!row) return undefined;
     if (this.#remembered.size >= REMEMBERED_MAX) this.#remembered.clear();
-    const fresh = { generation, row, keys: new Map<string, Row>(), entitlements: undefined };
+    const fresh = { generation, row, keys: new Map<string, Row>(), entitlements: undefined, entitlementsAtMs: 0 };
     this.#remembered.set(tag, fresh);
     return fresh;
   }

@@ -26,7 +26,7 @@ export function readKey(context: Context, tag: AccountTag, hash: KeyHash): KeyVi
       limits: account.limits,
     },
     budgets: new Map([...budgetsOf(context, tag, text(row.id)), ...budgetsOfAccount(context, tag)]),
-    entitlements: context.entitlements(tag).filter((e) => e.untilMs > nowMs),
+    entitlements: context.entitlements(tag, nowMs).filter((e) => e.untilMs > nowMs),
     storeTimeMs: nowMs,
   };
 }

@@ -5,6 +5,7 @@ import { accountTests } from "./contract-accounts.ts";
 import { admissionTests } from "./contract-admit.ts";
 import { archiveRefusalTests, archiveTests } from "./contract-archive.ts";
 import { budgetTests, budgetTimeTests } from "./contract-budgets.ts";
+import { clockTests } from "./contract-clocks.ts";
 import { codeTests } from "./contract-codes.ts";
 import { costTests } from "./contract-costs.ts";
 import { epochTimeTests } from "./contract-epochs.ts";
@@ -60,5 +61,6 @@ export function keepsTheContract(name: string, open: () => Promise<Bench>, { clo
     signInTimeTests(ask);
     epochTimeTests(ask);
     archiveTests(ask);
+    clockTests(ask);
   });
 }

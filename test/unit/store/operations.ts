@@ -299,7 +299,16 @@ const operation = {
     byMs: fc.oneof(
       fc.integer({ min: 1, max: 120_000 }),
       fc.integer({ min: -120_000, max: -1 }),
-      fc.constantFrom(-HOUR_MS, HOUR_MS, DAY_MS, 48 * HOUR_MS, 97 * HOUR_MS),
+      fc.constantFrom(
+        -HOUR_MS,
+        HOUR_MS,
+        DAY_MS,
+        48 * HOUR_MS,
+        97 * HOUR_MS,
+        -97 * HOUR_MS,
+        400 * DAY_MS,
+        -400 * DAY_MS,
+      ),
     ),
   }),
 };

@@ -22,11 +22,11 @@ end
 
 local function read()
   return unpack(redis.call('HMGET', account, 'todo', 'k:' .. args[2], 'plan', 'es', 'bal', 'held', 'conc', 'tb:over', 'lim',
-    'status'))
+    'status', 'eu'))
 end
 
 local now = clock()
-local todo, stored_key, plan, listed, bal, held, conc, over, account_limits, status = read()
+local todo, stored_key, plan, listed, bal, held, conc, over, account_limits, status, gone = read()
 if not stored_key then return refused('unknown_key') end
 local key = key_of(account, stored_key)
 local key_id, group = key[1], key[2]
@@ -73,6 +73,9 @@ for _, g in ipairs(args[4]) do
   end
 end
 local running, of_group, planned = {}, 0, plans[plan]
+local relisted
+listed, relisted = list_as_of(account, listed, gone, now)
+if relisted then redis.call('HSET', account, unpack(relisted)) end
 for _, card in ipairs(listed_cards(account, listed)) do
   if card.from <= now and now < card.to then
     running[#running + 1] = card

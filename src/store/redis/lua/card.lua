@@ -1,4 +1,5 @@
--- Entitlements: 'e:<id>' the constant part, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run.
+-- Entitlements: 'e:<id>' the constant part, 'ep:<id>' spent, 'eh:<id>' held, 'es' the ids that may still run,
+-- 'eu' an instant after which no card ends that has left this list.
 
 local function card_of(id, fixed, spent, held)
   if not fixed then return nil end

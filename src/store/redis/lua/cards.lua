@@ -3,6 +3,28 @@
 -- Cards per HMGET: a call takes about 8,000 names at most.
 local CARDS_STEP = 1000
 
+-- The list of cards as of now: the stored one ('es'), unless a card may have left it too early. A card leaves the list
+-- long after its end; if it has not ended ('eu', card.lua), the clock was ahead then, and the card is listed again.
+-- Returns also the fields to store, or nil if the list is as it was.
+local function list_as_of(account, listed, gone, now)
+  if not gone or stored_number(gone, account .. ' eu') <= now then return listed, nil end
+  local ids, known, cursor = cjson.decode(listed or '[]'), {}, '0'
+  for _, id in ipairs(ids) do known[id] = true end
+  repeat
+    local page = redis.call('HSCAN', account, cursor, 'MATCH', 'e:*', 'COUNT', CARDS_STEP)
+    cursor = page[1]
+    for i = 1, #page[2], 2 do
+      local id = string.sub(page[2][i], 3)
+      if not known[id] and tonumber(cjson.decode(page[2][i + 1])[5]) > now then
+        known[id] = true
+        ids[#ids + 1] = id
+      end
+    end
+  until cursor == '0'
+  if #ids > 0 then listed = cjson.encode(ids) end
+  return listed, { 'es', listed, 'eu', text(now) }
+end
+
 -- Listed cards, earliest to expire first.
 local function listed_cards(account, listed)
   local cards = {}

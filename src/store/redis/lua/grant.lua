@@ -8,32 +8,40 @@ if not (lasts > 0 and lasts <= AMOUNT_MAX) then return bad('lasts') end
 if quota ~= '' and not amount(quota) then return bad('quota') end
 
 local function read()
-  return unpack(redis.call('HMGET', account, 'todo', 'name', 'es', 'bal', 'seq'))
+  return unpack(redis.call('HMGET', account, 'todo', 'name', 'es', 'bal', 'seq', 'eu'))
 end
 
 local now = clock()
-local todo, name, ids, bal, seq = read()
+local todo, name, ids, bal, seq, gone = read()
 if not name then return false end
 if todo then
   finish(todo)
-  todo, name, ids, bal, seq = read()
+  todo, name, ids, bal, seq, gone = read()
 end
 local given = read_card(account, id)
 if given then return card_texts(account, given) end
 
-local from, listed = now, {}
+local from, listed, relisted = now, {}, nil
+ids, relisted = list_as_of(account, ids, gone, now)
+local gone_until = relisted and now or stored_number(gone, account .. ' eu')
 for _, card in ipairs(listed_cards(account, ids)) do
   if ARGV[5] == '1' and card.group == group then from = math.max(from, card.to) end
   -- Long after its end a card leaves the list that admission reads, so that long-time customers cost no more than new
   -- ones.
-  if card.to > now - tonumber(ARGV[9]) then listed[#listed + 1] = card.id end
+  if card.to > now - tonumber(ARGV[9]) then
+    listed[#listed + 1] = card.id
+  else
+    gone_until = math.max(gone_until, card.to)
+  end
 end
 from = tonumber(ARGV[11]) or from
 listed[#listed + 1] = id
 local fixed = cjson.encode({ id, ARGV[2], group, text(from), text(from + lasts), quota, ARGV[12] })
 local worth = text(amount(quota) or 0)
 seq = text(stored_number(seq, account .. ' seq') + 1)
-change({ 'e:' .. id, fixed, 'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed), 'seq', seq }, {
+local fields = { 'e:' .. id, fixed, 'ep:' .. id, '0', 'eh:' .. id, '0', 'es', cjson.encode(listed), 'seq', seq }
+if gone_until > 0 then fields[11], fields[12] = 'eu', text(gone_until) end
+change(fields, {
   line(ledger, seq, text(now), 'card', ARGV[10], ARGV[8], worth, bal, ARGV[7], group, '', '', ''),
 }, {}, {})
 return card_texts(account, card_of(id, fixed, '0', '0'))
