@@ -27,9 +27,7 @@ export function framingFault(head: RequestHead, headers: RequestHeaders, limits:
     return refusal("headers_too_large", { detail: `At most ${limits.headersMax} headers are accepted.` });
   }
   const target = head.url ?? "";
-  if (target.length > limits.targetBytesMax) {
-    return refusal("uri_too_long", { detail: `At most ${limits.targetBytesMax} bytes are accepted.` });
-  }
+  if (target.length > limits.targetBytesMax) return targetTooLong(limits.targetBytesMax);
   // The absolute form and `*` name a host or a server. Only the path form names something here (row 9).
   if (!target.startsWith("/")) return framing("The request target must be a path.");
   const twice = SINGLE.find((name) => headers.repeats(name));
@@ -54,6 +52,11 @@ function expectationFault(headers: RequestHeaders): Refusal | undefined {
   const expect = headers.get("expect");
   if (expect === undefined || expect.toLowerCase() === "100-continue") return undefined;
   return refusal("expectation_failed");
+}
+
+/** A 414, which closes the connection. */
+export function targetTooLong(bytesMax: number): Refusal {
+  return refusal("uri_too_long", { detail: `At most ${bytesMax} bytes are accepted.` });
 }
 
 /** A 400 that says what is wrong with the message's framing, and closes the connection. */

@@ -24,7 +24,7 @@ import { HTTP_LIMITS, type HttpLimits, withinShares } from "./http-limits.ts";
 import { type ClientAddressOf, clientAddress, frontMatcher, frontRequestOf, traceparentOf } from "./identity.ts";
 import { type KeyReader, keyOf, rememberingReader } from "./key.ts";
 import { LateRequests } from "./late-requests.ts";
-import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOf } from "./raw-answer.ts";
+import { answerRaw, BareResponse, type ClientError, protocolOfPacket, refusalOfHead } from "./raw-answer.ts";
 import { Reply, type ReplyContext, standardHeaders } from "./reply.ts";
 import { routeOf } from "./routes.ts";
 import { Site, type Visit } from "./site/site.ts";
@@ -182,7 +182,7 @@ export class Listener {
     let connection = this.#connections.get(socket);
     if (connection === undefined) {
       connection = new ClientConnection(socket, this.#limits, (error) =>
-        this.#answerRaw(socket, refusalOf(error), protocolOfPacket(error.rawPacket)),
+        this.#answerRaw(socket, refusalOfHead(error, this.#limits), protocolOfPacket(error.rawPacket)),
       );
       this.#connections.set(socket, connection);
     }

@@ -6,7 +6,8 @@ import { type IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
-import { framing } from "./framing.ts";
+import { framing, targetTooLong } from "./framing.ts";
+import type { HttpLimits } from "./http-limits.ts";
 import type { ReplyHeaders } from "./reply.ts";
 import { protocolOfTarget, splitTarget } from "./routes.ts";
 
@@ -35,6 +36,30 @@ export function refusalOf(error: ClientError): Refusal {
       return framing("It could not be read as HTTP/1.1.");
   }
 }
+
+/**
+ * The same for a failure in the head of a request. Node's parser counts the target and the headers together, so the
+ * target is measured here. If the request line came in several reads, only the last one is known, and the headers count
+ * as too large.
+ */
+export function refusalOfHead(error: ClientError, { targetBytesMax }: Pick<HttpLimits, "targetBytesMax">): Refusal {
+  const isTooLong = error.code === "HPE_HEADER_OVERFLOW" && targetBytes(error.rawPacket) > targetBytesMax;
+  return isTooLong ? targetTooLong(targetBytesMax) : refusalOf(error);
+}
+
+const TARGET_BEGINS = /^[A-Z]{1,16} (?=\S)/;
+const METHOD_BYTES_MAX = 18;
+
+/** The length of the target if the bytes begin with a request line, of which the end may be missing; else 0. */
+function targetBytes(packet: Uint8Array | undefined): number {
+  if (packet === undefined) return 0;
+  const start = TARGET_BEGINS.exec(Buffer.from(packet.subarray(0, METHOD_BYTES_MAX)).toString("latin1"))?.[0].length;
+  if (start === undefined) return 0;
+  const end = packet.findIndex((byte, at) => at >= start && byte <= SPACE);
+  return (end < 0 ? packet.length : end) - start;
+}
+
+const SPACE = 0x20;
 
 const REQUEST_LINE = /^[A-Z]{1,16} (\/[^\s]{0,256})/;
 const REQUEST_LINE_BYTES = 300;

@@ -73,6 +73,13 @@ const REFUSED: readonly (readonly [string, string, readonly number[]])[] = [
     [400, 431],
   ],
   ["row 16: a target of 9 KB", head(`GET /${"x".repeat(9_000)} HTTP/1.1`, HOST), [414]],
+  ["row 16: a target above the limit of target and headers", head(`GET /${"x".repeat(20_000)} HTTP/1.1`, HOST), [414]],
+  ["row 16: a target that does not end", `GET /${"x".repeat(60_000)}`, [414]],
+  [
+    "row 15: headers above that limit after a target within its own",
+    head(`GET /${"x".repeat(8_000)} HTTP/1.1`, HOST, `X-A: ${"x".repeat(9_000)}`),
+    [431],
+  ],
   ["row 19: an unknown expectation", `${full("Expect: x", "Content-Length: 2")}{}`, [417]],
   ["row 19: two expectations", `${full("Expect: 100-continue", "Expect: 100-continue", "Content-Length: 2")}{}`, [400]],
   ["row 23: a tab after a header's name", head("GET /v1/models HTTP/1.1", HOST, `X-Api-Key\t: ${KEY}`), [400]],
