@@ -8,6 +8,7 @@ import { arrayOf, type JsonObject, objectOf, objectsIn } from "../values/json-ob
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { sseFrame } from "../wire/sse.ts";
+import { mayBecomeBom, withoutBom } from "../wire/utf8.ts";
 import { messageOf } from "./chat/produced.ts";
 import { deltaOf } from "./chat/reply-decode.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
@@ -21,6 +22,7 @@ import { beyondLimit } from "./watch.ts";
 /** The largest object that is read in place of a stream. Whole replies that were asked for may be as large. */
 const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
 
+const NO_BYTES = new Uint8Array();
 const OPEN_BRACE = 0x7b;
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
@@ -28,7 +30,10 @@ const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 export class StreamOrWhole implements StreamConverter {
   readonly #protocol: Protocol;
   readonly #stream: StreamConverter;
-  #form: "unknown" | "stream" | "whole" = "unknown";
+  /** `blank`: only white space has come. */
+  #form: "unknown" | "blank" | "stream" | "whole" = "unknown";
+  /** The first bytes, if they may be part of a byte order mark. */
+  #held: Uint8Array = NO_BYTES;
   #pieces: Uint8Array[] = [];
   #bytes = 0;
   #fault: UpstreamFault | undefined;
@@ -41,20 +46,38 @@ export class StreamOrWhole implements StreamConverter {
 
   push(chunk: Uint8Array): readonly ClientFrames[] {
     if (this.#form === "stream") return this.#stream.push(chunk);
-    if (this.#form === "unknown") {
-      const first = chunk.find((byte) => !BLANKS.has(byte));
-      if (first !== undefined) this.#form = first === OPEN_BRACE ? "whole" : "stream";
-      // Blank lines before the first frame have no meaning.
-      if (this.#form !== "whole") return this.#stream.push(chunk);
-    }
+    if (this.#form === "whole") return this.#keep(chunk);
+    const begun = this.#form === "unknown" ? this.#afterMark(chunk) : chunk;
+    if (begun === undefined) return [];
+    const first = begun.find((byte) => !BLANKS.has(byte));
+    this.#form = first === undefined ? "blank" : first === OPEN_BRACE ? "whole" : "stream";
+    // Blank lines before the first frame have no meaning.
+    return this.#form === "whole" ? this.#keep(begun) : this.#stream.push(begun);
+  }
+
+  #keep(chunk: Uint8Array): readonly ClientFrames[] {
     this.#bytes += chunk.length;
     if (this.#bytes > WHOLE_BYTES_MAX) this.#fault = beyondLimit("the reply is too large");
     else this.#pieces.push(chunk);
     return [];
   }
 
+  /**
+   * The beginning of the reply without a byte order mark: HTML section 9.2.6 and RFC 8259 section 8.1 let a reader
+   * ignore it, and not every client does. Undefined while too little has come.
+   */
+  #afterMark(chunk: Uint8Array): Uint8Array | undefined {
+    const begun = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
+    const isOpen = mayBecomeBom(begun);
+    this.#held = isOpen ? begun : NO_BYTES;
+    return isOpen ? undefined : withoutBom(begun);
+  }
+
   end(): readonly ClientFrames[] {
-    if (this.#form !== "whole" || this.#fault) return this.#stream.end();
+    if (this.#form !== "whole" || this.#fault) {
+      const begun = this.#held.length === 0 ? [] : this.#stream.push(this.#held);
+      return [...begun, ...this.#stream.end()];
+    }
     const { json, fault } = parseReply(Buffer.concat(this.#pieces), this.#protocol, parseWithDigits);
     this.#pieces = [];
     if (fault) this.#fault = fault;

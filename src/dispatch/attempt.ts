@@ -6,6 +6,7 @@
 import type { Clock, Cohort } from "../values/time.ts";
 import { codeOfMeaning } from "../values/upstream-refusals.ts";
 import { quoted } from "../values/words/shown.ts";
+import { withoutBom } from "../wire/utf8.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
 import {
@@ -274,9 +275,10 @@ class Attempt<T> implements CallListener {
     return decidedMs;
   }
 
+  /** The body so far, without a byte order mark, which a JSON parser may ignore (RFC 8259 section 8.1). */
   #joined(): Uint8Array {
     const [first] = this.#chunks;
-    return this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks);
+    return withoutBom(this.#chunks.length === 1 && first !== undefined ? first : Buffer.concat(this.#chunks));
   }
 
   #record(
