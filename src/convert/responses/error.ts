@@ -23,14 +23,14 @@ function streamCode({ cause }: ErrorAnswer, code: string): string {
 /**
  * The data of the two events that end a failed stream: `error`, which LangChain and the plain SDK raise, then
  * `response.failed` with the stream's own response id, which Codex classifies.
- * @param sequenceNumber the next number of the stream.
+ * @param at the response so far, the next number of the stream, and the value of `x-request-id`.
  */
 export function renderStreamFailure(
   answer: ErrorAnswer,
   faultCode: string,
-  response: JsonObject,
-  sequenceNumber: number,
+  at: { readonly response: JsonObject; readonly sequenceNumber: number; readonly requestId: string },
 ): { error: string; failed: string } {
+  const { response, sequenceNumber, requestId } = at;
   const { message, cause, remedy } = answer;
   const code = streamCode(answer, faultCode);
   return {
@@ -42,6 +42,7 @@ export function renderStreamFailure(
       sequence_number: sequenceNumber,
       cause,
       remedy,
+      request_id: requestId,
     }),
     failed: JSON.stringify({
       type: "response.failed",

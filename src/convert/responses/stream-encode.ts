@@ -109,11 +109,15 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return sseFrame(JSON.stringify({ type: "keepalive", sequence_number }), "keepalive");
   }
 
-  fail(answer: ErrorAnswer, code: string): Uint8Array {
+  fail(answer: ErrorAnswer, code: string, requestId: string): Uint8Array {
     this.#items.closeWhole();
     this.#items.carryBroken();
     const response = { ...responseInProgress(this.#identity, this.#plan), output: this.#items.finished };
-    const { error, failed } = renderStreamFailure(answer, code, response, this.#sequenceNumber);
+    const { error, failed } = renderStreamFailure(answer, code, {
+      response,
+      sequenceNumber: this.#sequenceNumber,
+      requestId,
+    });
     const last = this.#frames;
     this.#frames = [];
     return Buffer.concat([...last, sseFrame(error, "error"), sseFrame(failed, "response.failed")]);

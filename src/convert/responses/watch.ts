@@ -261,7 +261,11 @@ export class ResponsesWatcher implements Watcher {
       writeCarrier(carrier, this.#itemsDone + 1, (type, members) => frames.push(this.#frame(type, members)));
     }
     const code = this.#fault?.code ?? "server_error";
-    const { error, failed } = renderStreamFailure(answer, code, response, this.#sequenceNumber + 1);
+    const { error, failed } = renderStreamFailure(answer, code, {
+      response,
+      sequenceNumber: this.#sequenceNumber + 1,
+      requestId,
+    });
     return Buffer.concat([...frames, sseFrame(error, "error"), sseFrame(failed, "response.failed")]);
   }
 
