@@ -101,6 +101,18 @@ test("while memory is short and none can be returned, a collection is attempted 
   assert.equal(await look(30), 6);
 });
 
+test("of a large process, a collection that frees less than a tenth is not repeated soon", async () => {
+  const { is, look } = idleHeap();
+  is.serving = true;
+  is.cramped = true;
+  is.mb = 1_000;
+  is.needsMb = 950;
+  assert.equal(await look(), 1);
+  is.mb = 1_000;
+  assert.equal(await look(5), 1);
+  assert.equal(await look(), 2);
+});
+
 test("if the collection fails, it is attempted again only after more growth", async () => {
   const { is, look } = idleHeap();
   is.fails = true;

@@ -54,8 +54,8 @@ test("a log that is not read keeps 8 MiB of lines, plus warnings and errors, and
   const code = `const { createLog, takeDroppedLines } = await import(${JSON.stringify(LOG)});
     const log = createLog({ level: "info" });
     for (let n = 0; n < ${lines}; n++) log.info({ n, text: "x".repeat(1_000) }, "said");
-    log.error({}, "an error");
-    log.warn({}, "a warning");
+    log.error({ text: "x".repeat(2_000) }, "an error");
+    log.warn({ text: "x".repeat(2_000) }, "a warning");
     process.on("exit", () => process.stderr.write([takeDroppedLines(), takeDroppedLines()].join()));`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", code], { stdio: ["ignore", "pipe", "pipe"] });
   t.after(() => child.kill("SIGKILL"));

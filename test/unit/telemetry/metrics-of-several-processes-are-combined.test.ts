@@ -55,7 +55,7 @@ test("series for alerts and rates exist before the first event", async () => {
     'code_failures_total{outcome="failed"}',
     'code_failures_total{outcome="blocked"}',
     'config_reloads_total{result="refused"}',
-    'shed_total{point="upstream"}',
+    ...["accept", "headers", "room", "body", "upstream"].map((point) => `shed_total{point="${point}"}`),
     'worker_ends_total{cause="stuck"}',
     'notice_failures_total{cause="answer"}',
     'notices_lost_total{cause="given_up"}',
@@ -63,6 +63,7 @@ test("series for alerts and rates exist before the first event", async () => {
     "restored_charges_total",
   ])
     assert.ok(body.includes(`\ntollgate_${series} 0\n`), series);
+  assert.ok(body.includes("\ntollgate_config_last_reload_success 1\n"), "the configuration of the start was accepted");
   assert.doesNotMatch(body, /group="small"/, "the group has no model with such a route");
 });
 

@@ -52,3 +52,17 @@ test("a stall in one window is not pressure, and stalls in two windows are", asy
     meter.stop();
   }
 });
+
+test("the process is measured at most twice a second, however often it is asked", () => {
+  let nowMs = 0;
+  const meter = createVitalsMeter({ monotonicMs: () => nowMs });
+  try {
+    const first = meter.read();
+    nowMs = 499;
+    assert.equal(meter.read(), first);
+    nowMs = 500;
+    assert.notEqual(meter.read(), first);
+  } finally {
+    meter.stop();
+  }
+});
