@@ -47,6 +47,8 @@ export interface Books {
   reasons(): string[];
   /** Why a store that answers must not be used; undefined while no problem is known. */
   storeUnfit(): string | undefined;
+  /** What is wrong with a store that does not answer, in the words of `reasons`. */
+  storeAway(): string;
 }
 
 /**
@@ -110,7 +112,15 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   opened.push(() => orphanJournals?.close());
   const reasons = () => [health, composed, charging].flatMap((part) => part.reasons());
-  return { store, charging, notices, journaled, reasons, storeUnfit: () => health.unfit() };
+  return {
+    store,
+    charging,
+    notices,
+    journaled,
+    reasons,
+    storeUnfit: () => health.unfit(),
+    storeAway: () => outages.problem,
+  };
 }
 
 const tlsOf = (store: StoreSettings) => (store.kind === "embedded" ? undefined : store.tls);

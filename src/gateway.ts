@@ -185,7 +185,7 @@ async function prepare(options: PrepareOptions, opened: ClosingStep[]): Promise<
   };
   const operators = adminListener({
     ...consoleParts,
-    ...storeOperations(charging),
+    ...storeOperations(charging, () => books.storeAway()),
     storeUnfit: () => books.storeUnfit(),
     running: () => ({ ...BUILD, node: process.versions.node, generation: state.generation }),
     explain: (ask) => explainFor(ask, charging.store, pipeline),

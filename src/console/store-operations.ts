@@ -9,9 +9,13 @@ export interface StoreOperations {
   readonly confirmStore?: (token: string) => Promise<"confirmed" | "changed" | "nothing">;
 }
 
-/** @returns the operations that the store routes call */
+/**
+ * @param storeAway what is wrong with a store that does not answer
+ * @returns the operations that the store routes call
+ */
 export function storeOperations(
   charging: Pick<Charging, "store" | "epoch" | "journal" | "isRestoring">,
+  storeAway: () => string,
 ): Required<StoreOperations> {
   const { epoch, journal } = charging;
   const show = (seen: { readonly id: string; readonly count: number } | undefined) =>
@@ -24,7 +28,7 @@ export function storeOperations(
   return {
     async storeStatus() {
       // The earlier verdict says nothing about a store that has become unreachable.
-      const problem = await problemOf(charging.store);
+      const problem = await problemOf(charging.store, storeAway);
       return {
         state: state(),
         problem: problem ?? epoch.unreadable() ?? null,

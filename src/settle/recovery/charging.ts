@@ -12,6 +12,7 @@ import { type Log, withoutRepeats } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
 import type { AccountTag } from "../../values/key.ts";
 import { errorStack } from "../../values/program/error-text.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import type { JournalSettings, StoreSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type DeadLetter, openDeadLetters, whoseCharge } from "../journal/dead-letters.ts";
@@ -27,6 +28,12 @@ import { type EpochFile, epochFile } from "./epoch-file.ts";
 import { replay } from "./replayed-writes.ts";
 
 const MS_PER_S = 1_000;
+
+/* Reasons of readiness. Each begins with a name that does not change. */
+const OLDER =
+  "store_older: the store lost data, and nothing is admitted until its data is back or you accept the loss; " +
+  `to see what differs, run ${COMMAND} store status`;
+const RESTORING = "store_restoring: the journal is sending what the store has lost; requests are admitted after that";
 
 export interface ChargingParts {
   readonly settings: JournalSettings;
@@ -198,7 +205,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     isRestoring,
     reasons() {
       const { reason } = journal.health();
-      const ofStore = epoch.losses().length > 0 ? ["store_older"] : isRestoring() ? ["store_restoring"] : [];
+      const ofStore = epoch.losses().length > 0 ? [OLDER] : isRestoring() ? [RESTORING] : [];
       // Only until the history was read once. After that requests are admitted, and an unreadable history is no reason
       // to refuse them.
       const unreadable = epoch.checked ? undefined : epoch.unreadable();

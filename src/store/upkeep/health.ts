@@ -38,7 +38,8 @@ export function watchHealth(parts: {
   let failingSinceMs = parts.hasAnswered ? undefined : Number.NEGATIVE_INFINITY;
   /** Why a store that answers must not be used; undefined while no fault is known. */
   let unfit: string | undefined;
-  let failure = NO_ANSWER;
+  /** What a store that has answered cannot do now; undefined if the last check had no answer. */
+  let failure: string | undefined;
   let stopped = false;
   let cancel = () => {};
   metrics.storeUp.set(parts.hasAnswered ? 1 : 0);
@@ -70,7 +71,7 @@ export function watchHealth(parts: {
     reasons() {
       if (unfit !== undefined) return [isUnfit(unfit)];
       const failing = failingSinceMs !== undefined && clock.monotonicMs() - failingSinceMs >= UNREADY_AFTER_MS;
-      return failing ? [failure] : [];
+      return failing ? [failure ?? outages.problem] : [];
     },
     unfit: () => (unfit === undefined ? undefined : isUnfit(unfit)),
     stop() {
@@ -80,13 +81,12 @@ export function watchHealth(parts: {
   };
 }
 
-const NO_ANSWER = "the store does not answer";
 const isUnfit = (reason: string): string => `the store is not fit for use: ${reason}`;
 
-/** A store that has answered says why it cannot be used. */
-function failureOf(error: unknown): string {
+/** A store that has answered says why it cannot be used; undefined if it has not answered. */
+function failureOf(error: unknown): string | undefined {
   const hasAnswered = error instanceof StoreError && !(error instanceof StoreUnreachableError);
-  return hasAnswered ? `the store cannot be used now: ${error.message}` : NO_ANSWER;
+  return hasAnswered ? `the store cannot be used now: ${error.message}` : undefined;
 }
 
 /** Why a store that has answered must not be used; undefined if it has not answered. */
@@ -94,15 +94,18 @@ function unfitness(error: unknown): string | undefined {
   return error instanceof StoreError && error.outcome === "refused" ? error.message : undefined;
 }
 
-/** Checks the store now. @returns what is wrong with it in the words of readiness; undefined while it can be used. */
-export async function problemOf(store: Pick<Store, "check">): Promise<string | undefined> {
+/**
+ * Checks the store now. @param away what is wrong if it does not answer.
+ * @returns what is wrong with it in the words of readiness; undefined while it can be used.
+ */
+export async function problemOf(store: Pick<Store, "check">, away: () => string): Promise<string | undefined> {
   try {
     await store.check();
     return undefined;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     const reason = unfitness(error);
-    return reason === undefined ? failureOf(error) : isUnfit(reason);
+    return reason === undefined ? (failureOf(error) ?? away()) : isUnfit(reason);
   }
 }
 

@@ -7,6 +7,7 @@
 import type { Log } from "../../telemetry/log.ts";
 import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
+import { refusedConnection } from "../redis/connection/reason.ts";
 
 const REMIND_MS = 600_000;
 /** Reasons that are remembered, so that each is logged only once in a while. Beyond it the oldest is forgotten. */
@@ -36,21 +37,23 @@ export class OutageLog {
     this.#failure = reason;
   }
 
-  /** The store was checked and does not answer. */
+  /** What is wrong with a store that is away, in the words of readiness: without addresses and names. */
+  get problem(): string {
+    return refusedConnection(this.#failure ?? "") ?? "the store does not answer";
+  }
+
+  /** The store was checked and does not answer, or does not let this gateway in. */
   unreachable(error: unknown): void {
     const nowMs = this.#clock.monotonicMs();
     const reason = this.#failure ?? errorText(error);
     if (this.#unreachableSinceMs === undefined) {
       this.#unreachableSinceMs = nowMs;
       this.#remindedMs = nowMs;
-      const until = "it is checked every second, and new requests get 503 until it does";
-      this.#log.warn({ event: "store_away", reason, away_s: 0 }, `the store does not answer; ${until}`);
+      const until = "it is checked every second, and new requests get 503 until it can be used";
+      this.#log.warn({ event: "store_away", reason, away_s: 0 }, `${this.problem}; ${until}`);
     } else if (nowMs - this.#remindedMs >= REMIND_MS) {
       this.#remindedMs = nowMs;
-      this.#log.warn(
-        { event: "store_away", reason, away_s: this.#unreachableS(nowMs) },
-        "the store still does not answer",
-      );
+      this.#log.warn({ event: "store_away", reason, away_s: this.#unreachableS(nowMs) }, `still: ${this.problem}`);
     }
   }
 

@@ -25,7 +25,7 @@ test("a reason is logged when it changes, and once a minute", () => {
   assert.deepEqual(told.slice(2), ["away", "older"]);
 });
 
-const AWAY = "the store does not answer; it is checked every second, and new requests get 503 until it does";
+const AWAY = "the store does not answer; it is checked every second, and new requests get 503 until it can be used";
 
 test("an unreachable store is logged once with the reason of its connections, again after ten minutes, and at its end", () => {
   const clock = new HandClock();
@@ -42,7 +42,7 @@ test("an unreachable store is logged once with the reason of its connections, ag
   away.answers();
   assert.deepEqual(lines, [
     `${AWAY}: connect ECONNREFUSED 127.0.0.1:6379 0`,
-    "the store still does not answer: connect ECONNREFUSED 127.0.0.1:6379 600",
+    "still: the store does not answer: connect ECONNREFUSED 127.0.0.1:6379 600",
     "the store answers again:  601",
   ]);
 });
