@@ -74,7 +74,8 @@ export interface DispatchAsk<T> {
   readonly owner?: Owner;
   /**
    * Whether it is sent even if the upstream is full: a question about a request that the upstream has begun to answer.
-   * The running requests may have all slots until they know the answer.
+   * The running requests may have all slots until they know the answer. Of such questions, only a few answers are read
+   * at once; the deadline is that of the answer's head.
    */
   readonly needsNoSlot?: boolean | undefined;
   /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */

@@ -22,11 +22,15 @@ import {
 import { Call, type CallListener } from "./upstream/call.ts";
 import { HandedBody } from "./upstream/handed-body.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
+import type { ReadingTurn } from "./upstream/reading-turns.ts";
 import { askedPauseS, isJsonType, type ReplyHead } from "./upstream/reply-head.ts";
 import { readUpstreamWords } from "./upstream/words.ts";
 
 /** The longest whole reply that is read. */
 export const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
+
+/** How long after its head an answer that is read in turn may take, with the time in which it waits. */
+const READ_IN_TURN_MS_MAX = 30_000;
 
 /** Bytes of a stream that the inspector may leave undecided (docs/failure-model.md row C5). */
 const INSPECTED_BYTES_MAX = 4 * 1024 * 1024;
@@ -81,6 +85,8 @@ class Attempt<T> implements CallListener {
   #chunks: Uint8Array[] = [];
   #bytes = 0;
   #cancelRefusal: (() => void) | undefined = undefined;
+  /** Undefined if the answer may be read at any time. */
+  #readingTurn: ReadingTurn | undefined = undefined;
 
   constructor(
     ask: DispatchAsk<T>,
@@ -115,6 +121,13 @@ class Attempt<T> implements CallListener {
     if (!ANSWER_STATUSES.has(head.status)) this.#startRefusal();
     else if (!fitting) this.#fail(failure("bad_content_type", `content-type ${quoted(head.mediaType, 64)}`));
     else this.#phase = this.#ask.stream ? "inspecting" : "whole";
+    if (this.#phase === "whole" && this.#ask.needsNoSlot) this.#readInTurn();
+  }
+
+  #readInTurn(): void {
+    this.#readingTurn = this.#choice.upstream.readingTurns.take(() => this.#call.resume());
+    if (!this.#readingTurn.isNow) this.#call.pause();
+    this.#call.endBy(this.#clock.monotonicMs() + READ_IN_TURN_MS_MAX);
   }
 
   data(chunk: Uint8Array): void {
@@ -271,6 +284,7 @@ class Attempt<T> implements CallListener {
     const verdict = this.#ask.pathSuffix === undefined ? kind : "none";
     upstream.health.report({ kind: verdict, model: route.upstreamModel, retryAfterS, startedAtMs, probe }, decidedMs);
     this.#cancelRefusal?.();
+    this.#readingTurn?.end();
     this.#ask.signal.removeEventListener("abort", this.#clientGone);
     return decidedMs;
   }

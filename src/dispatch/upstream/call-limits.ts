@@ -72,8 +72,13 @@ export class CallLimits {
 
   /** A stream has begun: from here on, only the request's own end and silence limit it. */
   streaming(): void {
+    this.endBy(this.#deadlineMs);
+  }
+
+  /** From here on, only this end and silence limit the call. */
+  endBy(endMs: number): void {
     this.#step = "deadline";
-    this.#stepUntilMs = this.#deadlineMs;
+    this.#stepUntilMs = endMs;
   }
 
   /** A byte has arrived, or a pause of our own has ended. */

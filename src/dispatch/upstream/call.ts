@@ -181,6 +181,11 @@ export class Call implements UpstreamHandler {
     if (!this.#choked) this.#controller?.resume();
   }
 
+  /** The answer has begun: from here on, only this end and silence limit it. @param endMs on the clock's `monotonicMs`. */
+  endBy(endMs: number): void {
+    this.#limits.endBy(endMs);
+  }
+
   onRequestStart(controller: UpstreamController): void {
     this.#controller = controller;
     if (this.#phase === "over") {

@@ -21,6 +21,7 @@ import type { HeaderEdits } from "../../values/rules.ts";
 import type { TlsSettings, UpstreamSettings } from "../../values/settings.ts";
 import type { Clock } from "../../values/time.ts";
 import { type Ejection, Health } from "./health.ts";
+import { ReadingTurns } from "./reading-turns.ts";
 import { compileRequestHead } from "./request-head.ts";
 import { Slots } from "./slots.ts";
 
@@ -58,6 +59,8 @@ export class Upstream {
   readonly settings: UpstreamSettings;
   readonly slots: Slots;
   readonly health: Health;
+  /** For answers to what needs no slot. */
+  readonly readingTurns = new ReadingTurns();
   readonly firstBytes = new FirstByteTimes();
   readonly #pool: Pool;
   readonly #origin: string;

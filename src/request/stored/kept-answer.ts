@@ -6,6 +6,7 @@
 import type { AttemptCounts, UpstreamFault } from "../../convert/exchange.ts";
 import { countOutput } from "../../convert/responses/produced.ts";
 import { readUsage } from "../../convert/responses/usage.ts";
+import type { AttemptRecord } from "../../dispatch/ask.ts";
 import type { Route } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { PipelineParts } from "../run.ts";
@@ -14,7 +15,7 @@ import { requestForStored, storedInspector } from "./found-reply.ts";
 
 /** What the upstream says about the answer. */
 export type KeptState =
-  /** It still writes. */
+  /** It still writes, or may. */
   | { readonly state: "running" }
   /** It has ended, and this is all of it. */
   | { readonly state: "ended"; readonly counts: AttemptCounts }
@@ -32,6 +33,7 @@ const ANSWER_MS_MAX = 5_000;
 const RUNNING: KeptState = { state: "running" };
 const NONE: KeptState = { state: "none" };
 const UNKNOWN: KeptState = { state: "unknown" };
+const FOUND = 200;
 const NOT_FOUND = 404;
 const TOO_MANY_REQUESTS = 429;
 
@@ -54,7 +56,7 @@ export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): A
         encodeFor: requestForStored,
         inspector: storedInspector,
       });
-      if (!result.answered) return stateOfRefusal(result.attempts.at(-1)?.status);
+      if (!result.answered) return stateOfFailure(result.attempts.at(-1));
       return result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
     } catch {
       return UNKNOWN;
@@ -63,12 +65,14 @@ export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): A
 }
 
 /**
- * A server that refuses only because of its rate limit is alive, and may still write. A client could bring that about by
- * asking for its answers too often.
+ * A client could bring about a rate limit by asking for its answers too often, and an answer that is too large or too
+ * slow to read by what it asks for. Such a server is alive, and may still write.
  */
-function stateOfRefusal(status: number | undefined): KeptState {
-  if (status === TOO_MANY_REQUESTS) return RUNNING;
-  return status === NOT_FOUND ? NONE : UNKNOWN;
+function stateOfFailure(last: AttemptRecord | undefined): KeptState {
+  if (last?.status === NOT_FOUND) return NONE;
+  if (last?.status === TOO_MANY_REQUESTS) return RUNNING;
+  const isUnread = last?.status === FOUND && (last.askedFor === true || last.outcome === "upstream_timeout");
+  return isUnread ? RUNNING : UNKNOWN;
 }
 
 /** https://platform.openai.com/docs/api-reference/responses/object: the member `status`. */

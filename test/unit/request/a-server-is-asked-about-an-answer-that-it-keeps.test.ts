@@ -7,16 +7,22 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import test, { type TestContext } from "node:test";
+import { WHOLE_BYTES_MAX } from "../../../src/dispatch/attempt.ts";
 import { askKeptAt } from "../../../src/request/stored/kept-answer.ts";
 import { type Clock, systemClock } from "../../../src/values/time.ts";
-import { ask, assertAnswered, byName, FakeClock, rig, route, settled, upstream } from "../dispatch/rig.ts";
+import { ask, assertAnswered, byName, FakeClock, rig, route, settled, timeouts, upstream } from "../dispatch/rig.ts";
 
 const ROUTE = route("east", {}, "responses");
 const USAGE = { input_tokens: 11, output_tokens: 700, total_tokens: 711 };
 const OUTPUT = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "part" }] }];
 
-/** A server with one slot, and a stream that has it. */
-async function scene(t: TestContext, told: (response: ServerResponse) => void, clock: Clock = systemClock) {
+/** A server, and a stream that has one of its slots. */
+async function scene(
+  t: TestContext,
+  told: (response: ServerResponse) => void,
+  clock: Clock = systemClock,
+  maxConcurrency = 1,
+) {
   const server = createServer((request, response) => {
     request.resume();
     if (request.method === "GET") told(response);
@@ -28,7 +34,8 @@ async function scene(t: TestContext, told: (response: ServerResponse) => void, c
     server.close();
   });
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const { dispatcher } = rig(t, [upstream("east", base, { protocol: "responses", maxConcurrency: 1 })], clock);
+  const limits = { maxConcurrency, ...timeouts({ idleMs: 60_000 }) };
+  const { dispatcher } = rig(t, [upstream("east", base, { protocol: "responses", ...limits })], clock);
   const stream = await dispatcher.run(ask([ROUTE]));
   assertAnswered(stream);
   t.after(() => stream.body?.abort());
@@ -72,6 +79,7 @@ for (const [title, reply, state] of [
   ["a server that refuses because of its rate limit may still write", json(429, {}), "running"],
   ["a server that fails tells nothing", json(500, {}), "unknown"],
   ["a server that answers with no object tells nothing", json(200, []), "unknown"],
+  ["a server whose answer is too large to read may still write", json(200, "x".repeat(WHOLE_BYTES_MAX)), "running"],
 ] as const) {
   test(title, async (t) => {
     const { asked } = await scene(t, reply);
@@ -104,4 +112,24 @@ test("the end of a stream waits for its server for five seconds", { timeout: 20_
   assert.equal(await Promise.race([said, settled()]), undefined);
   clock.advance(1);
   assert.deepEqual(await said, { state: "unknown" });
+});
+
+const LATE = "so may a server whose answer has begun, if the rest does not come within half a minute";
+test(LATE, { timeout: 20_000 }, async (t) => {
+  const begun = Promise.withResolvers<void>();
+  const clock = new FakeClock();
+  const begins = (response: ServerResponse) => {
+    response.writeHead(200, { "content-type": "application/json" }).write('{"id":', () => begun.resolve());
+  };
+  const replies = [begins, json(404, {})];
+  const { asked } = await scene(t, (response) => replies.shift()?.(response), clock, 2);
+  const said = asked();
+  await begun.promise;
+  // What was sent before this question has arrived when its answer has.
+  assert.deepEqual(await asked(), { state: "none" });
+  clock.advance(5_000);
+  clock.advance(24_999);
+  assert.equal(await Promise.race([said, settled()]), undefined);
+  clock.advance(1);
+  assert.deepEqual(await said, { state: "running" });
 });
