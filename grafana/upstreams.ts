@@ -136,6 +136,19 @@ export const UPSTREAMS: Dashboard = {
         },
         {
           kind: "timeseries",
+          title: "What do servers say about answers that they keep? (questions per hour)",
+          description:
+            "A stateful server is asked when a stream of it is silent, breaks off or takes too long. `unknown`: it gave no usable answer, and the stream is charged for what was shown.",
+          unit: UNIT.count,
+          queries: [
+            {
+              expr: `3600 * sum by (upstream, outcome) (rate(tollgate_kept_answer_questions_total${HERE}[$__rate_interval]))`,
+              legend: "{{upstream}}, {{outcome}}",
+            },
+          ],
+        },
+        {
+          kind: "timeseries",
           title: "Attempts per answered request",
           description: "1 without retries. The retry budget keeps it close to 1 even when everything fails.",
           unit: UNIT.count,

@@ -65,7 +65,7 @@ export function relayStreamed(
     converter,
     body,
     first,
-    askKept: kept ? askKeptAt(route, parts) : undefined,
+    askKept: kept ? askKeptAt(route, parts, (state) => record.askedKept(route.upstream, state)) : undefined,
     // If a card without a quota pays, nothing is charged, and the client may be as slow as it likes.
     heldBackMsMax: kept && !permit.unmetered ? KEPT_HELD_BACK_MS_MAX : undefined,
     bill,

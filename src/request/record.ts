@@ -228,6 +228,11 @@ export class RequestRecord {
     metrics.leftStreams.inc({ upstream, model: this.#labels().model, counted });
   }
 
+  /** The upstream was asked about the answer that it keeps. */
+  askedKept(upstream: string, outcome: string): void {
+    this.#parts.metrics.keptQuestions.inc({ upstream, outcome });
+  }
+
   /** The store was asked to raise the hold of a stream near its edge. */
   extended(outcome: string): void {
     this.#extensions++;

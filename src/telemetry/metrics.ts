@@ -64,6 +64,8 @@ export type Metrics = ReturnType<typeof createMetrics>;
 const REASONING_REFUSED =
   "Attempts that an upstream refused because of reasoning from another source, and whether they were retried without it.";
 
+const KEPT_QUESTIONS = "Questions to upstreams about answers that they keep, by what they said.";
+
 /** Functions that make metrics with the program's prefix. */
 function makersOn(registers: Registry<OpenMetricsContentType>[]) {
   const labelled: (LabelledCounter<string> | LabelledGauge<string> | LabelledHistogram<string>)[] = [];
@@ -161,6 +163,7 @@ export function createMetrics() {
       "model",
       "counted",
     ]),
+    keptQuestions: counter("kept_answer_questions_total", KEPT_QUESTIONS, ["upstream", "outcome"]),
     leftUnpaid: counter(
       "left_before_output_total",
       "Requests whose client disconnected before anything was delivered, by who pays.",

@@ -39,29 +39,31 @@ const TOO_MANY_REQUESTS = 429;
 
 type AskParts = Pick<PipelineParts, "dispatcher" | "clock" | "cut">;
 
-/** @param route of the upstream that has begun the answer. */
-export function askKeptAt(route: Route, { dispatcher, clock, cut }: AskParts): AskKept {
+/** @param route of the upstream that has begun the answer. @param onTold called with what the upstream says. */
+export function askKeptAt(route: Route, parts: AskParts, onTold: (state: KeptState["state"]) => void): AskKept {
   return async (id) => {
-    try {
-      const result = await dispatcher.run({
-        routes: [route],
-        stream: false,
-        needsNoSlot: true,
-        method: "GET",
-        pathSuffix: `/${encodeURIComponent(id)}`,
-        headers: [],
-        deadlineMs: clock.monotonicMs() + ANSWER_MS_MAX,
-        // The client may disconnect meanwhile: its bill depends on the answer all the more. A drain does not wait for it.
-        signal: cut,
-        encodeFor: requestForStored,
-        inspector: storedInspector,
-      });
-      if (!result.answered) return stateOfFailure(result.attempts.at(-1));
-      return result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
-    } catch {
-      return UNKNOWN;
-    }
+    const told = await asked(id, route, parts).catch(() => UNKNOWN);
+    onTold(told.state);
+    return told;
   };
+}
+
+async function asked(id: string, route: Route, { dispatcher, clock, cut }: AskParts): Promise<KeptState> {
+  const result = await dispatcher.run({
+    routes: [route],
+    stream: false,
+    needsNoSlot: true,
+    method: "GET",
+    pathSuffix: `/${encodeURIComponent(id)}`,
+    headers: [],
+    deadlineMs: clock.monotonicMs() + ANSWER_MS_MAX,
+    // The client may disconnect meanwhile: its bill depends on the answer all the more. A drain does not wait for it.
+    signal: cut,
+    encodeFor: requestForStored,
+    inspector: storedInspector,
+  });
+  if (!result.answered) return stateOfFailure(result.attempts.at(-1));
+  return result.token.reply ? stateOf(result.token.reply.json) : UNKNOWN;
 }
 
 /**

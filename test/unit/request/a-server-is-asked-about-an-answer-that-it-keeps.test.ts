@@ -43,7 +43,7 @@ async function scene(
   return {
     dispatcher,
     cut,
-    asked: () => askKeptAt(ROUTE, { dispatcher, clock, cut: cut.signal })("resp_1"),
+    asked: () => askKeptAt(ROUTE, { dispatcher, clock, cut: cut.signal }, () => {})("resp_1"),
   };
 }
 
