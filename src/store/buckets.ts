@@ -12,10 +12,20 @@ const DEBT_MAX = 4_000_000_000_000_000;
 export interface Bucket {
   readonly debt: number;
   /**
-   * The instant at which `debt` was true. It never goes back, so a clock jump gives no capacity away
-   * (docs/failure-model.md invariant 5).
+   * The instant at which `debt` was true. It does not go back with the clock, so a clock jump gives no capacity away
+   * (docs/failure-model.md invariant 14), unless the clock was ahead by more than AHEAD_MAX_MS.
    */
   readonly atMs: number;
+}
+
+/**
+ * How far ahead of the clock a bucket may be. One that is further ahead was used while the clock was wrong. It counts
+ * as never used, because it would not drain until the clock is there again.
+ */
+const AHEAD_MAX_MS = 3_600_000;
+
+function isUsable(bucket: Bucket | undefined, nowMs: number): bucket is Bucket {
+  return bucket !== undefined && bucket.atMs - nowMs <= AHEAD_MAX_MS;
 }
 
 /** Usage of a limit scope (`names.ts`), read without changing it. */
@@ -33,7 +43,7 @@ export interface LimitUsage {
 
 /** The bucket as of `nowMs`. */
 export function drain(bucket: Bucket | undefined, limit: number, nowMs: number): Bucket {
-  if (bucket === undefined) return { debt: 0, atMs: nowMs };
+  if (!isUsable(bucket, nowMs)) return { debt: 0, atMs: nowMs };
   const atMs = Math.max(nowMs, bucket.atMs);
   return { debt: Math.max(0, bucket.debt - limit * (atMs - bucket.atMs)), atMs };
 }
@@ -63,7 +73,7 @@ export function takeAllowed(
   cost: number,
   nowMs: number,
 ): Bucket | undefined {
-  const { debt, atMs } = bucket ?? { debt: 0, atMs: nowMs };
+  const { debt, atMs } = isUsable(bucket, nowMs) ? bucket : { debt: 0, atMs: nowMs };
   const laterMs = Math.max(nowMs, atMs);
   const left = Math.max(0, debt - Math.floor((allowance * (laterMs - atMs)) / ALLOWANCE_MS));
   if (allowance === 0 || cost > allowance - left) return undefined;

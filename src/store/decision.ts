@@ -16,11 +16,11 @@ import type {
 } from "./admission.ts";
 import { type Bucket, bucketState, drain, type LimitUsage, needsWorstCaseHold, take, waitMs } from "./buckets.ts";
 import {
+  asOfNow,
   type BudgetCounts,
   type BudgetName,
   budgetField,
   countedText,
-  movedOn,
   periodEndMs,
   periodOf,
 } from "./limits/budgets.ts";
@@ -224,7 +224,7 @@ function openBudgets({ key, accountLimits, budget, nowMs }: AdmissionFacts): rea
   const open = (name: BudgetName, limit: NanoUsd | undefined): OpenBudget[] => {
     if (limit === undefined) return [];
     const field = budgetField(name, key.id);
-    return [{ name, field, limit, counts: movedOn(budget(field), periodOf(name.span, nowMs)) }];
+    return [{ name, field, limit, counts: asOfNow(budget(field), periodOf(name.span, nowMs)) }];
   };
   return [
     ...BUDGET_SPANS.flatMap((span) => open({ span, ofAccount: false }, ofKey?.[span])),

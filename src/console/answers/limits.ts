@@ -1,5 +1,5 @@
 /** The forms of limits and budgets in the admin API, and their conversion from the store's form. */
-import { type BudgetCounts, budgetField, movedOn, periodEndMs, periodOf } from "../../store/limits/budgets.ts";
+import { asOfNow, type BudgetCounts, budgetField, periodEndMs, periodOf } from "../../store/limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, readLimitsText, strictest } from "../../store/limits/limits.ts";
 import type { Key } from "../../store/records.ts";
 import { formatUsd } from "../../values/money.ts";
@@ -85,7 +85,7 @@ function showBudgets(
   return BUDGET_SPANS.flatMap((span): BudgetUseAnswer[] => {
     const limit = budgets[span];
     if (limit === undefined) return [];
-    const { now } = movedOn(used.get(budgetField({ span, ofAccount }, keyId)), periodOf(span, nowMs));
+    const { now } = asOfNow(used.get(budgetField({ span, ofAccount }, keyId)), periodOf(span, nowMs));
     const rest = limit - now.spent - now.held;
     const endMs = periodEndMs(span, now.period);
     return [

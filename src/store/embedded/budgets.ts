@@ -3,7 +3,7 @@
  * the same.
  */
 import type { AccountTag } from "../../values/key.ts";
-import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
+import { added, asOfNow, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, NO_LIMITS_SET, readLimitsText, strictest } from "../limits/limits.ts";
 import type { Context } from "./context.ts";
 import { writeBudget } from "./database/batch.ts";
@@ -72,9 +72,15 @@ export function allBudgets(context: Context, tag: AccountTag): Readonly<Record<s
  */
 export function openPeriod(context: Context, tag: AccountTag, field: string, { now: { period } }: BudgetCounts): void {
   const find = () => findBudget(context, tag, field);
-  if (find()?.now.period === period) return;
+  const was = find();
+  if (was?.now.period === period) return;
   // Read again inside: settlements that are committed first but fail are rolled back, together with their spending.
-  context.db.commitNormal(() => writeBudget(context.db, tag, field, movedOn(find(), period)));
+  context.db.commitNormal(() => writeBudget(context.db, tag, field, asOfNow(find(), period)));
+  // What is held in a period that was dropped is not part of the budget any more.
+  const { heldByBudget } = context.live(tag);
+  for (const sums of [was?.now, was?.before]) {
+    if (sums && sums.period > period + 1) heldByBudget.delete(heldName(field, sums.period));
+  }
 }
 
 /**

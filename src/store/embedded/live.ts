@@ -109,7 +109,8 @@ function moveHeld(live: Live, { counted, keyId, entitlement }: Admitted, amount:
 
 function addTo(amounts: Map<string, bigint>, name: string, amount: bigint): void {
   const sum = (amounts.get(name) ?? 0n) + amount;
-  if (sum === 0n) amounts.delete(name);
+  // Less than nothing: it was dropped with its period (`openPeriod`).
+  if (sum <= 0n) amounts.delete(name);
   else amounts.set(name, sum);
 }
 

@@ -58,6 +58,15 @@ export function movedOn(counts: BudgetCounts | undefined, period: number): Budge
   return period > counts.now.period ? { now: none(period), before: counts.now } : counts;
 }
 
+/**
+ * The same for the current period. A later period is kept if it is the next one. Any other was recorded while the clock
+ * was wrong: it is dropped, because the budget would not start again until the clock is there.
+ */
+export function asOfNow(counts: BudgetCounts | undefined, period: number): BudgetCounts {
+  if (counts === undefined || counts.now.period <= period + 1) return movedOn(counts, period);
+  return asOfNow(counts.before.period === 0 ? undefined : { now: counts.before, before: none(0) }, period);
+}
+
 /** Where a period's figures are; undefined: it ended so long ago that nothing is kept of it. */
 export function placeOf({ now, before }: BudgetCounts, period: number): keyof BudgetCounts | undefined {
   if (period === now.period) return "now";

@@ -2,15 +2,28 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { auditAccount } from "../../../src/store/ledger/audit.ts";
+import { limitsText } from "../../../src/store/limits/limits.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { auditToEnd } from "../../rig/audit-to-end.ts";
-import { admitAsk, cardTerms, DAY_MS, hashOf, makeAccount, ridOf } from "./asks.ts";
+import {
+  admitAsk,
+  admitted,
+  cardTerms,
+  causeOf,
+  DAY_MS,
+  hashOf,
+  leftUnpaid,
+  makeAccount,
+  ridOf,
+  settleAsk,
+  terms,
+} from "./asks.ts";
 import type { Ask } from "./contract.ts";
 
 export function clockTests(ask: Ask): void {
   test("a card that was hidden while the clock was ahead runs again with the next request (row E1)", async () => {
     const { store, nowMs, setTime } = ask();
-    const tag = await makeAccount(store, "Kcard", { group: "cards" });
+    const tag = await makeAccount(store, "Jumpcard", { group: "cards" });
     const card = { card: "day", plan: "pro", group: "cards", quota: nanoUsd(1_000n), reference: "code" };
     const grant = (id: string, days: number) =>
       store.grant(tag, { ...card, id, lastsMs: days * DAY_MS, afterPrevious: false });
@@ -37,7 +50,7 @@ export function clockTests(ask: Ask): void {
       ["Kc1", "Kc2", "Kc3", "Kc4"],
     );
     const checks = async () => {
-      const { findings } = await auditToEnd(auditAccount(store, { name: "Kcard", tag }));
+      const { findings } = await auditToEnd(auditAccount(store, { name: "Jumpcard", tag }));
       return findings.map(({ check }) => check);
     };
     assert.deepEqual(await checks(), ["card_unlisted", "card_unlisted"]);
@@ -56,7 +69,7 @@ export function clockTests(ask: Ask): void {
 
   test("a card that follows one that was hidden while the clock was ahead begins at its end (row E1)", async () => {
     const { store, nowMs, setTime } = ask();
-    const tag = await makeAccount(store, "Kafter", { group: "cards" });
+    const tag = await makeAccount(store, "Jumpafter", { group: "cards" });
     const card = { card: "day", plan: "pro", group: "cards", quota: nanoUsd(1_000n), reference: "code" };
     const startMs = nowMs();
     await store.grant(tag, { ...card, id: "Ka1", lastsMs: 30 * DAY_MS, afterPrevious: false });
@@ -67,5 +80,111 @@ export function clockTests(ask: Ask): void {
     assert.equal(next?.fromMs, startMs + 30 * DAY_MS);
     const cards = (await store.listCards(tag))?.cards.map(({ id }) => id);
     assert.deepEqual(cards, ["Ka1", "Ka3", "Ka2"]);
+  });
+
+  test("limits that were used up while the clock was a year ahead are full when it is back (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumprate", { funds: 10_000n });
+    const groups = [terms({ requestsPerMinute: 2, tokensPerMinute: 20 })];
+    let number = 0;
+    const go = () => store.admit(admitAsk({ tag, requestId: ridOf(++number), groups, inputTokens: 10 }));
+    const startMs = nowMs();
+    setTime(startMs + 365 * DAY_MS);
+    assert.deepEqual(
+      [causeOf(await go()), causeOf(await go()), causeOf(await go())],
+      ["admitted", "admitted", "requests"],
+    );
+    setTime(startMs);
+    assert.deepEqual([causeOf(await go()), causeOf(await go())], ["admitted", "admitted"]);
+    const refused = await go();
+    assert.ok(refused.outcome === "refused");
+    assert.deepEqual([refused.cause, refused.retryAfterMs], ["requests", 30_000]);
+  });
+
+  test("a limit of a clock that goes back by an hour waits for that hour (row E1, invariant 14)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumphour", { funds: 10_000n });
+    const groups = [terms({ requestsPerMinute: 1 })];
+    let number = 0;
+    const go = async () => {
+      const answer = await store.admit(admitAsk({ tag, requestId: ridOf(++number), groups }));
+      return answer.outcome === "refused" ? answer.retryAfterMs : "admitted";
+    };
+    const startMs = nowMs();
+    assert.equal(await go(), "admitted");
+    setTime(startMs - 3_600_000);
+    assert.equal(await go(), 3_660_000);
+    setTime(startMs - 3_600_001);
+    assert.equal(await go(), "admitted");
+    setTime(startMs + DAY_MS);
+  });
+
+  test("an allowance that was used up while the clock was a year ahead is full when it is back (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpleft", { funds: 10_000n });
+    let number = 0;
+    const leave = async () => {
+      const request = admitAsk({ tag, requestId: ridOf(++number) });
+      const permit = admitted(await store.admit(request));
+      const left = { voided: true, absorbed: 40n, absorbedCause: "client_gone", leftUnpaid: leftUnpaid(40n, 60n) };
+      const answer = await store.settle(settleAsk(request, permit, { ...left, upstream: "east" }));
+      return answer.outcome === "settled" ? answer.charged : answer.outcome;
+    };
+    const startMs = nowMs();
+    setTime(startMs + 365 * DAY_MS);
+    assert.deepEqual([await leave(), await leave()], [0n, 60n]);
+    setTime(startMs);
+    assert.deepEqual([await leave(), await leave()], [0n, 60n]);
+    setTime(startMs + DAY_MS);
+    assert.equal(await leave(), 0n);
+  });
+
+  test("a budget that was used while the clock was ahead begins again in the present period when it is back (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpbudget", { funds: 10_000n });
+    const budgets = { day: nanoUsd(250n), month: nanoUsd(600n) };
+    await store.changeKey(tag, "key_Jumpbudget", { limits: limitsText({ budgets }) });
+    const startMs = Math.floor(nowMs() / DAY_MS) * DAY_MS;
+    let number = 0;
+    const go = () => store.admit(admitAsk({ tag, requestId: ridOf(++number), holdTtlMs: 800 * DAY_MS }));
+    /** Sends requests until one is refused. @returns what they hold, and when the budget begins again. */
+    const useUp = async () => {
+      for (let held = 0n; ; ) {
+        const answer = await go();
+        if (answer.outcome === "refused") return [held, answer.cause, answer.resetsAtMs];
+        held += answer.hold;
+      }
+    };
+    const dayEnds = (ms: number) => (Math.floor(ms / DAY_MS) + 1) * DAY_MS;
+    setTime(startMs);
+    const first = admitAsk({ tag, requestId: ridOf(1_000) });
+    await store.settle(settleAsk(first, admitted(await store.admit(first)), { amount: 50n }));
+    const aheadMs = startMs + 400 * DAY_MS;
+    setTime(aheadMs);
+    const ofThen = admitAsk({ tag, requestId: ridOf(1_001), holdTtlMs: 800 * DAY_MS });
+    const permit = admitted(await store.admit(ofThen));
+    assert.deepEqual(await useUp(), [150n, "key_budget", dayEnds(aheadMs)]);
+    setTime(startMs + 1);
+    // What was spent in the present period before still counts.
+    assert.deepEqual(await useUp(), [200n, "key_budget", dayEnds(startMs)]);
+    // The end of a request of a dropped period changes nothing in the present one.
+    await store.settle(settleAsk(ofThen, permit, { voided: true }));
+    assert.deepEqual(await useUp(), [0n, "key_budget", dayEnds(startMs)]);
+    setTime(dayEnds(startMs));
+    assert.deepEqual(await useUp(), [250n, "key_budget", dayEnds(dayEnds(startMs))]);
+  });
+
+  test("a budget of a clock that goes back by a day is not opened again (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpday", { funds: 10_000n });
+    await store.changeKey(tag, "key_Jumpday", { limits: limitsText({ budgets: { day: nanoUsd(100n) } }) });
+    const startMs = nowMs();
+    let number = 0;
+    const go = async () => causeOf(await store.admit(admitAsk({ tag, requestId: ridOf(++number) })));
+    assert.deepEqual([await go(), await go()], ["admitted", "key_budget"]);
+    setTime(startMs + DAY_MS);
+    assert.deepEqual([await go(), await go()], ["admitted", "key_budget"]);
+    setTime(startMs);
+    assert.equal(await go(), "key_budget");
   });
 }

@@ -3,12 +3,16 @@
 
 local UNIT = 60000
 local DEBT_MAX = 4000000000000000
+-- How far ahead of the clock a bucket may be. One that is further ahead was used while the clock was wrong. It counts as
+-- never used, because it would not drain until the clock is there again.
+local AHEAD_MAX_MS = 3600000
 
 local function drain(stored, limit, now)
   if not stored then return { debt = 0, at = now } end
   local debt, at = string.match(stored, '^(%d+):(%d+)$')
   if not debt then damaged(account .. ' bucket') end
   debt, at = tonumber(debt), tonumber(at)
+  if at - now > AHEAD_MAX_MS then return { debt = 0, at = now } end
   local later = math.max(now, at)
   return { debt = math.max(0, debt - limit * (later - at)), at = later }
 end
@@ -28,6 +32,7 @@ local function take_allowed(stored, allowance, cost, now)
     debt, at = string.match(stored, '^(%d+):(%d+)$')
     if not debt then damaged(account .. ' allowance') end
     debt, at = tonumber(debt), tonumber(at)
+    if at - now > AHEAD_MAX_MS then debt, at = 0, now end
   end
   local later = math.max(now, at)
   local left = math.max(0, debt - math.floor(allowance * (later - at) / 86400000))

@@ -61,6 +61,16 @@ local function budget_kit()
     return b
   end
 
+  -- The same for the current period. A later period is kept if it is the next one. Any other was recorded while the
+  -- clock was wrong: it is dropped, because the budget would not start again until the clock is there.
+  local function budget_as_of_now(stored, period, field)
+    local b = budget_of(stored, period, field)
+    if b[1] <= period + 1 then return b end
+    if b[4] == 0 or b[4] > period + 1 then return { period, 0, 0, 0, 0, 0 } end
+    if period > b[4] then return { period, 0, 0, b[4], b[5], b[6] } end
+    return { b[4], b[5], b[6], 0, 0, 0 }
+  end
+
   local function budget_text(b)
     return string.format('%d %d %d %d %d %d', unpack(b))
   end
@@ -72,11 +82,8 @@ local function budget_kit()
     if period == b[4] and period ~= 0 then return 5 end
   end
 
-  -- Moves a budget's figures on to a period, unless a later one is recorded, and sets the position of its figures.
+  -- Sets the position of a period's figures.
   local function budget_at(budget, period)
-    if period > budget.figures[1] then
-      budget.figures = budget_of(budget_text(budget.figures), period, budget.field)
-    end
     budget.at = budget_place(budget.figures, period)
   end
 
@@ -93,15 +100,16 @@ local function budget_kit()
     if #open == 0 then return open end
     for i, stored in ipairs(redis.call('HMGET', account, unpack(fields))) do
       local budget = open[i]
-      budget.figures = budget_of(stored, period_of(budget.letter, now), budget.field)
+      budget.figures = budget_as_of_now(stored, period_of(budget.letter, now), budget.field)
       -- Zero, not negative, when the budget was lowered below its spending, so that free requests still pass.
       budget.rest = math.max(0, budget.limit - budget.figures[2] - budget.figures[3])
     end
     return open
   end
 
-  -- The budgets that a hold or a settlement is counted in: letter, field, figures, position.
-  local function counted_budgets(counted, key_id)
+  -- The budgets that a hold or a settlement is counted in: letter, field, figures, position. `as_stored`: no period is
+  -- opened for it. `is_new`: it is not opened in the store.
+  local function counted_budgets(counted, key_id, as_stored)
     local found, fields = {}, {}
     for letter, period in string.gmatch(counted, '([dwmtDWMT])(%d+)') do
       local field = budget_field(letter, key_id)
@@ -110,7 +118,8 @@ local function budget_kit()
     if #found == 0 then return found end
     for i, stored in ipairs(redis.call('HMGET', account, unpack(fields))) do
       local budget = found[i]
-      budget.figures = budget_of(stored, budget.period, budget.field)
+      budget.figures = budget_of(stored, as_stored and 0 or budget.period, budget.field)
+      budget.is_new = not stored or budget.period > tonumber(string.match(stored, '^%d+'))
       budget.at = budget_place(budget.figures, budget.period)
     end
     return found
@@ -133,7 +142,8 @@ local function budget_kit()
   -- Adds to the spent and held figures of counted budgets, in the fields that `change` writes.
   local function move_budgets(fields, budgets, spent, held)
     for _, budget in ipairs(budgets) do
-      if budget.at and (spent ~= 0 or held ~= 0) then
+      -- A hold whose period was dropped leaves nothing to release.
+      if budget.at and (spent ~= 0 or held > 0 or (held < 0 and not budget.is_new)) then
         local b, at = budget.figures, budget.at
         b[at], b[at + 1] = math.min(AMOUNT_MAX, b[at] + spent), math.max(0, b[at + 1] + held)
         local n = #fields

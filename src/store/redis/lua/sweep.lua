@@ -23,7 +23,7 @@ local function sweep(account, holds, expiries, now)
       if string.sub(counted, 1, 1) == 'c' then take_off('kc:' .. record[5], 1) end
       if counted ~= '' and held > 0 then
         kit = kit or budget_kit()
-        for _, budget in ipairs(kit.counted(counted, record[5])) do
+        for _, budget in ipairs(kit.counted(counted, record[5], true)) do
           -- For several holds of one budget: the figures that were read first.
           local known = found_by[budget.field]
           if not known then
