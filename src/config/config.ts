@@ -1,9 +1,9 @@
 /** The entry point of this folder: turns `tollgate.yaml` into `Settings`. The only file that reads the environment. */
-import { readFileSync } from "node:fs";
 import { BUILD } from "../values/program/program.ts";
 import { CONFIG_FILE } from "../values/settings.ts";
 import { type Clock, systemClock } from "../values/time.ts";
 import type { Sources } from "./expand.ts";
+import { readFirst } from "./found.ts";
 import { type ConfigCopy, type Loaded, loadFile, loadText, sourcesOfCopy } from "./load.ts";
 import type { Problem } from "./problems.ts";
 import { unpackSettings } from "./thread/packed.ts";
@@ -76,6 +76,6 @@ export function formatProblem(problem: Problem): string {
 function sourcesOf(options: ConfigSources): Sources {
   return {
     env: options.env ?? environment(),
-    readFile: options.readFile ?? ((path) => readFileSync(path, "utf8")),
+    readFile: options.readFile ?? readFirst,
   };
 }

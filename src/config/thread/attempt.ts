@@ -3,6 +3,7 @@ import { errorText } from "../../values/program/error-text.ts";
 import type { Sources } from "../expand.ts";
 import { digest, type FileContent, findNow } from "../found.ts";
 import { type Loaded, loadFile } from "../load.ts";
+import type { Problem } from "../problems.ts";
 
 /** What is loaded. It is plain data, because a thread gets a copy of it. */
 export interface AttemptInput {
@@ -37,7 +38,11 @@ export function attempt({ file, env, seen, readOnce }: AttemptInput): LoadAttemp
 }
 
 /** The problem to report for a defect. */
-export function defect(file: string, error: unknown) {
-  const message = `the configuration cannot be loaded: ${errorText(error)}`;
-  return { file, line: 1, column: 1, key: "", message };
+export function defect(file: string, error: unknown): Problem {
+  return unloaded(file, errorText(error));
+}
+
+/** The problem to report for a file that was not read to its end. */
+export function unloaded(file: string, why: string): Problem {
+  return { file, line: 1, column: 1, key: "", message: `the configuration cannot be loaded: ${why}` };
 }
