@@ -346,13 +346,23 @@ test("requests running at an upstream count after a reload, also if the upstream
   assert.deepEqual([...dispatcher.inFlight()], [["east", 0]]);
 });
 
-test("a request without an owner, such as a token count, does not wait", async (t) => {
+test("a request without an owner, such as a token count, does not wait, and is told the shortest wait", async (t) => {
   const east = await heldServer(t);
-  const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], new FakeClock());
-  const first = dispatcher.run(asked("a1/1"));
-  const held = await east.next();
-  const nobodys = await dispatcher.run(ask([route("east")], { stream: false, deadlineMs: 100_000 }));
-  assert.equal(refusalIn(nobodys).cause, "upstream_rate_limit");
-  held.answer();
+  const west = await heldServer(t);
+  const clock = new FakeClock();
+  const { dispatcher, waits } = rig(t, [upstream("east", east.base, QUEUE), upstream("west", west.base, QUEUE)], clock);
+  const first = dispatcher.run({ ...asked("a1/1"), routes: [route("east")] });
+  const inEast = await east.next();
+  clock.advance(7_000);
+  const second = dispatcher.run({ ...asked("a1/2"), routes: [route("west")] });
+  const inWest = await west.next();
+  clock.advance(2_000);
+  const routes = [route("east"), route("west")];
+  const nobodys = refusalIn(await dispatcher.run(ask(routes, { stream: false, deadlineMs: 100_000 })));
+  assert.equal(nobodys.cause, "upstream_rate_limit");
+  assert.equal(answerOf(nobodys).retryAfterS, 2, "the requests of west have taken less time so far");
+  assert.deepEqual(waits, [], "nothing is measured as a wait");
+  for (const held of [inEast, inWest]) held.answer();
   assertAnswered(await first);
+  assertAnswered(await second);
 });

@@ -51,6 +51,8 @@ test("a request whose deadline passes while a refusal is read ends with upstream
   clock.advance(500);
   const result = await running;
   assert.equal(refusalIn(result).cause, "upstream_timeout");
+  const [attempt] = result.attempts;
+  assert.deepEqual([attempt?.status, attempt?.refusedByUpstream], [400, true], "what is refused is not billed");
   assert.equal(clock.pending, 0);
 });
 
@@ -131,6 +133,19 @@ test("a request whose reasoning was refused is repeated without it, outside the 
   assert.equal(refusalIn(await plain).cause, "upstream_rejected");
   // What was not taken from the budget has not been returned to it.
   await assertShare(dispatcher, bad, good);
+});
+
+test("a request that is refused again without its reasoning is not repeated a third time", async (t) => {
+  const bound = await heldServer(t);
+  const { dispatcher } = rig(t, [upstream("bound", bound.base)]);
+  const withoutReasoning = () => ({ body: Buffer.from('{"less":true}'), token: { chunks: [], model: "less" } });
+  const running = dispatcher.run(ask([route("bound")], { stream: false, withoutReasoning }));
+  const refusal = '{"error":{"message":"Invalid `signature` in `thinking` block"}}';
+  for (let at = 0; at < 2; at++) (await bound.next()).answer(400, {}, refusal);
+  void bound.next().then((third) => third.answer());
+  const result = await running;
+  assert.equal(refusalIn(result).cause, "upstream_rejected");
+  assert.equal(result.attempts.length, 2);
 });
 
 type HeldServer = Awaited<ReturnType<typeof heldServer>>;

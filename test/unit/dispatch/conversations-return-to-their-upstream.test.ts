@@ -214,3 +214,23 @@ test("a fast upstream of another priority does not make an upstream count as slo
   const home = await turn("one", routes);
   for (let at = 0; at < 4; at++) assert.equal(await turn("one", routes), home);
 });
+
+test("a conversation does not go to the upstream that answered it last while that is slow", async (t) => {
+  const { delaysMs, turn } = await paced(t, { a: 0, b: 0 });
+  for (let at = 0; at < 20; at++) await turn(`other-${at}`);
+  const home = await turn("one");
+  const other = home === "a" ? "b" : "a";
+  delaysMs[other] = 60_000;
+  assert.equal(await turn("one", [route(other)]), other, "the only one at that time");
+  assert.equal(await turn("one"), home);
+});
+
+test("a slow upstream keeps a conversation whose thinking only its account can read", async (t) => {
+  const { delaysMs, turn } = await paced(t, { a: 0, b: 0 });
+  for (let at = 0; at < 20; at++) await turn(`other-${at}`);
+  const capabilities = { ...defaultCapabilities("chat"), accountBoundThinking: true };
+  const routes = [route("a", { capabilities }), route("b", { capabilities })];
+  const home = await turn("one", routes);
+  delaysMs[home] = 60_000;
+  for (let at = 0; at < 3; at++) assert.equal(await turn("one", routes), home);
+});
