@@ -11,9 +11,11 @@ import Provider from "oidc-provider";
 const CLIENT_ID = "tollgate";
 const CLIENT_SECRET = "oidc-client-canary-0123456789";
 
-interface OidcOptions {
+export interface OidcOptions {
   /** Whether the claims are in the ID token as well, and not only in the userinfo. */
   readonly inToken?: boolean;
+  /** The only way in which it lets a client authenticate; by default in a header. */
+  readonly auth?: "client_secret_basic" | "client_secret_post";
 }
 
 export class OidcHere {
@@ -44,9 +46,17 @@ export class OidcHere {
   }
 
   /** Serves from now on. @param redirect the allowed redirect URI. */
-  serve(redirect: string, { inToken = false }: OidcOptions = {}): void {
+  serve(redirect: string, { inToken = false, auth = "client_secret_basic" }: OidcOptions = {}): void {
     const provider = new Provider(this.issuer, {
-      clients: [{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris: [redirect] }],
+      clients: [
+        {
+          client_id: CLIENT_ID,
+          client_secret: CLIENT_SECRET,
+          redirect_uris: [redirect],
+          token_endpoint_auth_method: auth,
+        },
+      ],
+      clientAuthMethods: [auth],
       claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["preferred_username", "groups"] },
       conformIdTokenClaims: !inToken,
       features: { devInteractions: { enabled: false } },
@@ -84,6 +94,9 @@ export class OidcHere {
     const answer = provider.callback();
     this.#server.on("request", (request, response) => {
       if (request.url?.startsWith("/.well-known/")) this.discoveries++;
+      // The package accepts both ways, whichever it names.
+      const isElsewhere = auth === "client_secret_post" && request.headers.authorization !== undefined;
+      if (isElsewhere && request.url === "/token") return void response.writeHead(401).end();
       if (this.isHalf) return void response.setHeader("content-type", "application/json").end(this.#half);
       if (!request.url?.startsWith("/interaction/")) return void answer(request, response);
       const result = this.refuses ? { error: "access_denied" } : { login: { accountId: "person-1" } };

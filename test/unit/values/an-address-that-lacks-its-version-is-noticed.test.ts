@@ -23,5 +23,7 @@ test("an endpoint's own path is taken off, with slashes after it or without", ()
   assert.equal(withoutEndpoint("https://models.example/v1/chat/completions"), "https://models.example/v1");
   assert.equal(withoutEndpoint("https://models.example/v1/messages//"), "https://models.example/v1");
   assert.equal(withoutEndpoint("https://models.example/v1/responses"), "https://models.example/v1");
-  assert.equal(withoutEndpoint("https://models.example/v1"), undefined);
+  for (const kept of ["https://models.example/v1", "https://models.example/responses/v1"]) {
+    assert.equal(withoutEndpoint(kept), undefined, kept);
+  }
 });

@@ -61,6 +61,11 @@ test("a wait above 60 seconds tells the SDKs not to retry", () => {
   assert.deepEqual([long.retryAfterS, long.shouldRetry], [61, false]);
 });
 
+test("only a 429 tells the SDKs not to retry because of its wait", () => {
+  const answer = answerOf(refusal("upstream_unavailable", {}, { retryAfterS: 61 }), 503);
+  assert.deepEqual([answer.status, answer.retryAfterS, answer.shouldRetry], [503, 61, true]);
+});
+
 test("a wait that is 60 seconds only after rounding is still retried, and 60.5 is not", () => {
   assert.equal(answerOf(refusal("tokens", {}, { retryAfterS: 59.5 })).shouldRetry, undefined);
   const answer = answerOf(refusal("tokens", {}, { retryAfterS: 60.5 }));

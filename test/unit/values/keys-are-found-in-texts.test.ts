@@ -38,6 +38,11 @@ for (const [name, code] of Object.entries(CODINGS)) {
   });
 }
 
+test("row H3: a key is found behind up to three percent-encodings", () => {
+  const text = newKey(newAccountTag(randomBytes), randomBytes).text;
+  for (const dash of ["-", "%2d", "%252d", "%25252d"]) assert.ok(containsKey(text.replace("-", dash)), dash);
+});
+
 test("row H3: an encoded key may start anywhere in a run of its alphabet", () => {
   const text = newKey(newAccountTag(randomBytes), randomBytes).text;
   for (const front of ["", "a", "ab", "abc", "abcd"]) {

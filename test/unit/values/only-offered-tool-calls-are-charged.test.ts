@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import { billTools, pricedCalls, TOOL_CALLS_PLAUSIBLE_MAX } from "../../../src/values/tokens/tool-calls.ts";
+import {
+  billTools,
+  mergedCalls,
+  pricedCalls,
+  TOOL_CALLS_PLAUSIBLE_MAX,
+  TOOLS_MAX,
+  withShownCalls,
+} from "../../../src/values/tokens/tool-calls.ts";
 
 test("calls of a tool that the request has offered are charged, with the name that has the price", () => {
   const offers = ["web_search", "web_search_options", "mcp_toolset", "computer_use", "search_parameters"];
@@ -46,6 +53,20 @@ test("unpaid calls are priced by the tool's name or a related one, and otherwise
     ["computer", 1n],
   ]);
   assert.deepEqual(pricedCalls(unpaid, prices), { web_search_options: 2, computer: 1 });
+});
+
+test("calls that a reply shows are added only for offered tools that the server does not count itself", () => {
+  const shown = { web_search: 3, web_fetch: 2, code_execution: 1 };
+  assert.deepEqual(withShownCalls({ web_search: 1 }, shown, ["web_search_options", "web_fetch"]), {
+    web_search: 1,
+    web_fetch: 2,
+  });
+});
+
+test("counts of at most sixteen tools are kept", () => {
+  const many = Object.fromEntries(Array.from({ length: TOOLS_MAX + 4 }, (_, at) => [`tool_${at}`, 1]));
+  assert.equal(Object.keys(mergedCalls({ first: 1 }, many)).length, TOOLS_MAX);
+  assert.equal(mergedCalls({ first: 1 }, { ...many, first: 5 }).first, 5, "a known tool is still counted");
 });
 
 test("property: every call is charged or left unpaid, none twice, none above the maximum", () => {

@@ -332,6 +332,19 @@ test("unsigned members of a browser's answer break nothing", async (t) => {
   }
 });
 
+test("of a passkey's transports, which a browser can make up, the first eight words are kept", async (t) => {
+  const owners = await startOwners(t);
+  const alice = await enter(owners, "alice");
+  const { options, sealed } = (await alice.post("/passkeys/options")).json;
+  const credential = new Authenticator(ORIGIN).create(options) as { response: object };
+  const transports = Array.from({ length: 20 }, (_, at) => `way-${String.fromCharCode(0x61 + at)}`);
+  const made = ["no word", "USB", "x".repeat(21), ...transports];
+  const said = { ...credential, response: { ...credential.response, transports: made } };
+  assert.equal((await alice.post("/passkeys", { sealed, name: "Key", credential: said })).status, 201);
+  const [known] = (await alice.post("/passkeys/options")).json.options.excludeCredentials;
+  assert.deepEqual(known.transports, transports.slice(0, 8));
+});
+
 test("an attestation is not evaluated, and its certificates make the gateway send no request", async (t) => {
   const asked: (string | undefined)[] = [];
   const inside = createServer((request, response) => {

@@ -8,15 +8,15 @@ import { nameIn } from "../../../../src/console/sign-in/claims.ts";
 import { SPENT_MAX } from "../../../../src/store/sign-ins.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import type { OidcSettings } from "../../../../src/values/settings.ts";
-import { startOidc } from "../../../rig/oidc.ts";
+import { type OidcOptions, startOidc } from "../../../rig/oidc.ts";
 import { type Browser, ORIGIN, startOwners } from "./owners.ts";
 
 const CALLBACK = "/console/sign-in/oidc";
 
-async function start(t: TestContext, change: Partial<OidcSettings> = {}, inToken = false) {
+async function start(t: TestContext, change: Partial<OidcSettings> = {}, options: OidcOptions = {}) {
   const oidc = await startOidc();
   t.after(() => oidc.close());
-  oidc.serve(ORIGIN + CALLBACK, { inToken });
+  oidc.serve(ORIGIN + CALLBACK, options);
   oidc.claims = { email: "alice@example.com", email_verified: true, preferred_username: "alice" };
   const settings: OidcSettings = {
     issuer: oidc.issuer,
@@ -69,7 +69,7 @@ async function signIn(browser: Browser): Promise<string | undefined> {
 
 for (const inToken of [true, false]) {
   test(`the claim ${inToken ? "of the ID token" : "of the userinfo"} is the account's name`, async (t) => {
-    const { owners } = await start(t, {}, inToken);
+    const { owners } = await start(t, {}, { inToken });
     await owners.account("alice");
     const browser = owners.browser();
     assert.equal((await browser.get("/sign-in/ways")).json.oidc.startsWith("127.0.0.1:"), true);
@@ -200,7 +200,7 @@ test("a name without an account is refused, or gets an account if that is config
 });
 
 test("an ID token signed by another key signs nobody in", async (t) => {
-  const { owners, oidc } = await start(t, {}, true);
+  const { owners, oidc } = await start(t, {}, { inToken: true });
   await owners.account("alice");
   oidc.forges = true;
   const browser = owners.browser();
@@ -210,8 +210,15 @@ test("an ID token signed by another key signs nobody in", async (t) => {
   assert.equal(await signIn(browser), "/console/");
 });
 
+test("a provider that accepts the gateway's secret only in the form gets it there", async (t) => {
+  const { owners } = await start(t, {}, { auth: "client_secret_post" });
+  await owners.account("alice");
+  const browser = owners.browser();
+  assert.equal(await comeBack(browser, await visit(browser)), "/console/");
+});
+
 test("if the ID token has the claim, userinfo is not requested", async (t) => {
-  const { owners, oidc } = await start(t, {}, true);
+  const { owners, oidc } = await start(t, {}, { inToken: true });
   for (const name of ["alice", "bob"]) await owners.account(name);
   oidc.userinfo = { preferred_username: "bob" };
   const browser = owners.browser();
