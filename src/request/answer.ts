@@ -55,7 +55,6 @@ export function relayStreamed(
   const headers = replyHeaders(run, permit, answered, parts);
   const kept = isKept(run, route);
   const bill = new StreamBill(run, permit, { route, attempts }, parts);
-  const facts = { model: permit.model.name, group: permit.group.name };
   return relayStream({
     clock: parts.clock,
     askedAtMs: attempts.at(-1)?.startedAtMs ?? parts.clock.monotonicMs(),
@@ -69,8 +68,10 @@ export function relayStreamed(
     // If a card without a quota pays, nothing is charged, and the client may be as slow as it likes.
     heldBackMsMax: kept && !permit.unmetered ? KEPT_HELD_BACK_MS_MAX : undefined,
     bill,
-    failure: (cause) =>
-      converter.fail(render(refusal(cause, facts), protocol, reply.requestId, 403).answer, reply.requestId),
+    failure: (cause) => {
+      const refused = refusal(cause, { model: permit.model.name, group: permit.group.name });
+      return converter.fail(render(refused, protocol, reply.requestId, 403).answer, reply.requestId);
+    },
     onFirstToken: () => record.firstToken(),
     cut: parts.cut,
   }).then((end) => {
