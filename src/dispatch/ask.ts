@@ -74,10 +74,14 @@ export interface DispatchAsk<T> {
   readonly owner?: Owner;
   /**
    * Whether it is sent even if the upstream is full: a question about a request that the upstream has begun to answer.
-   * The running requests may have all slots until they know the answer. Of such questions, only a few answers are read
-   * at once; the deadline is that of the answer's head.
+   * The running requests may have all slots until they know the answer.
    */
   readonly needsNoSlot?: boolean | undefined;
+  /**
+   * The kind of question whose answers are read a few at once, because they may be large and cost nothing; undefined:
+   * the answer is read at once. The deadline is then that of the answer's head.
+   */
+  readonly readsInTurn?: "by_gateway" | "by_client" | undefined;
   /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */
   readonly conversation?: string | undefined;
   /** The upstream of the conversation, if it is known more reliably than from what was remembered. */

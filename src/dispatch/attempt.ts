@@ -22,7 +22,7 @@ import {
 import { Call, type CallListener } from "./upstream/call.ts";
 import { HandedBody } from "./upstream/handed-body.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
-import type { ReadingTurn } from "./upstream/reading-turns.ts";
+import type { ReadingTurn, ReadingTurns } from "./upstream/reading-turns.ts";
 import { askedPauseS, isJsonType, type ReplyHead } from "./upstream/reply-head.ts";
 import { readUpstreamWords } from "./upstream/words.ts";
 
@@ -121,11 +121,12 @@ class Attempt<T> implements CallListener {
     if (!ANSWER_STATUSES.has(head.status)) this.#startRefusal();
     else if (!fitting) this.#fail(failure("bad_content_type", `content-type ${quoted(head.mediaType, 64)}`));
     else this.#phase = this.#ask.stream ? "inspecting" : "whole";
-    if (this.#phase === "whole" && this.#ask.needsNoSlot) this.#readInTurn();
+    const { readsInTurn } = this.#ask;
+    if (this.#phase === "whole" && readsInTurn) this.#readInTurn(this.#choice.upstream.readingTurns[readsInTurn]);
   }
 
-  #readInTurn(): void {
-    this.#readingTurn = this.#choice.upstream.readingTurns.take(() => this.#call.resume());
+  #readInTurn(turns: ReadingTurns): void {
+    this.#readingTurn = turns.take(() => this.#call.resume());
     if (!this.#readingTurn.isNow) this.#call.pause();
     this.#call.endBy(this.#clock.monotonicMs() + READ_IN_TURN_MS_MAX);
   }

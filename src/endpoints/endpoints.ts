@@ -4,6 +4,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { UNPROVEN_BYTES_MAX } from "../accept/body.ts";
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import { type AcceptedRequest, type ConsoleVisit, createListener, type Listener } from "../accept/listener.ts";
 import type { Reply } from "../accept/reply.ts";
@@ -149,7 +150,25 @@ async function storedResponse(
 ): Promise<SideAnswer | Refusal | undefined> {
   const found = await askStored(run.request, view, run.record, parts);
   if (found === "unknown" || found === "gone") return unknownResponse(run, found);
-  return found === undefined || isRefusal(found) ? found : { status: 200, origin: "upstream", body: found };
+  if (found === undefined || isRefusal(found)) return found;
+  return heldUntilSent(found, view, run, parts) ?? { status: 200, origin: "upstream", body: found };
+}
+
+/**
+ * A client can ask for a large answer any number of times at no cost and be slow to read it, so it takes room like a
+ * large body of a request. @returns a refusal if there is none.
+ */
+function heldUntilSent(
+  body: Uint8Array,
+  { key }: KeyView,
+  { reply }: SideRun,
+  { overload }: SideParts,
+): Refusal | undefined {
+  if (body.length <= UNPROVEN_BYTES_MAX || reply.gone) return undefined;
+  const room = overload.roomFor(key.tag);
+  const refused = room.hold(body.length);
+  if (!refused) void reply.finished.then(() => room.free());
+  return refused;
 }
 
 const NOT_FOUND_REMEDIES: Readonly<Record<NotFound, string>> = {

@@ -52,6 +52,7 @@ export async function askStored(
   const result = await parts.dispatcher.run<FoundReply>({
     routes: [route],
     stream: false,
+    readsInTurn: "by_client",
     method: method as "POST" | "GET" | "DELETE",
     pathSuffix: ["", encodeURIComponent(name.id), ...(action === undefined ? [] : [action])].join("/"),
     query: wanted,

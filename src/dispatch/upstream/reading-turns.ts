@@ -1,7 +1,6 @@
 /**
- * Which answers to questions about running requests are read now. These questions need no slot, so their number is not
- * limited, and an answer may have 32 MiB: of each upstream, a few are read at once. The others wait unread, with no
- * more than a socket buffer each.
+ * Which answers about what an upstream keeps are read now. Such a question costs nothing, and its answer may have
+ * 32 MiB: of each upstream, a few are read at once. The others wait unread, with no more than a socket buffer each.
  */
 
 /** The most that are read at once, per upstream. */

@@ -59,8 +59,8 @@ export class Upstream {
   readonly settings: UpstreamSettings;
   readonly slots: Slots;
   readonly health: Health;
-  /** For answers to what needs no slot. */
-  readonly readingTurns = new ReadingTurns();
+  /** Of answers about what it keeps: clients that ask for many of theirs do not keep the gateway from its own. */
+  readonly readingTurns = { by_gateway: new ReadingTurns(), by_client: new ReadingTurns() };
   readonly firstBytes = new FirstByteTimes();
   readonly #pool: Pool;
   readonly #origin: string;

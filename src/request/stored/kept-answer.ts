@@ -53,6 +53,7 @@ async function asked(id: string, route: Route, { dispatcher, clock, cut }: AskPa
     routes: [route],
     stream: false,
     needsNoSlot: true,
+    readsInTurn: "by_gateway",
     method: "GET",
     pathSuffix: `/${encodeURIComponent(id)}`,
     headers: [],

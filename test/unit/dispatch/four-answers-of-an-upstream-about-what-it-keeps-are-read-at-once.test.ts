@@ -1,5 +1,5 @@
 /**
- * A question about a running request needs no slot, and its answer may have 32 MiB. So a few of these answers are read at once, and
+ * A question about what a server keeps costs nothing, and its answer may have 32 MiB. So a few of these answers are read at once, and
  * the others wait unread (ARCHITECTURE.md promise 13).
  */
 import assert from "node:assert/strict";
@@ -49,7 +49,7 @@ test("a fifth answer waits until one of the four is read; those of another upstr
   const question = async (name: string, suffix: string) => {
     const made = dispatcher.run(
       ask([route(name)], {
-        ...{ stream: false, needsNoSlot: true, method: "GET", pathSuffix: suffix },
+        ...{ stream: false, readsInTurn: "by_gateway", method: "GET", pathSuffix: suffix },
         encodeFor: () => ({ body: new Uint8Array(), token: { chunks: [], model: "" } }),
       }),
     );
