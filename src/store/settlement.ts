@@ -136,15 +136,21 @@ export type SettleAnswer =
    * exists, or its lines do not. No script of this version leaves that state. Nothing was changed.
    */
   | { readonly outcome: "half_written"; readonly recorded: NanoUsd }
-  /** Admitted more than 48 h ago on the store's clock; nothing was changed. */
+  /** Admitted more than 48 h ago on the store's clock, and no longer held; nothing was changed. */
   | { readonly outcome: "stale" }
   /** The account does not exist (a store that lost data). */
   | { readonly outcome: "unknown_account" };
 
-/** A settlement is refused when its admission is older than this on the store's clock. */
+/** A settlement without a hold is refused when its admission is older than this on the store's clock. */
 export const SETTLE_HORIZON_MS = 48 * 3_600_000;
 /** How long a settled mark lives: twice the horizon, so that no replay can come after the mark is gone. */
 export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
+/**
+ * Among how many lines a settlement without hold and mark looks for lines of its request, and how long after its
+ * admission they may have been written.
+ */
+export const LATE_LINES_MAX = 512;
+export const LATE_LINES_MS = 3_600_000;
 /** The most marks that are looked up at once, so that no other call waits long. */
 export const SETTLED_IDS_MAX = 128;
 /** The most expired holds that one operation sweeps. */

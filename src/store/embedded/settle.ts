@@ -31,6 +31,7 @@ import { budgetRest, budgetsAfter, type CountedRequest, limitsNow } from "./budg
 import type { Context } from "./context.ts";
 import type { SettledMark } from "./database/batch.ts";
 import { endKey } from "./idempotency.ts";
+import { lateCharge } from "./late.ts";
 import { addHold, type Live, type LiveHold, releaseHold, sweepHolds } from "./live.ts";
 import { balanceNotice, noteNotice } from "./notices.ts";
 import type { AccountRow } from "./rows.ts";
@@ -56,7 +57,12 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
     // The mark may be in this very batch, and is as durable as its commit.
     return db.commitTogether(() => (isSame ? { outcome: "duplicate" } : { outcome: "mismatch", recorded }));
   }
-  if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
+  // A held request was not settled before, however long ago the clock says that it was admitted.
+  if (hold === undefined) {
+    if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
+    const late = lateAnswer(context, asked, account.seq, nowMs);
+    if (late) return late;
+  }
 
   // The sweep may have released this hold as expired.
   const held = sweepHolds(live, nowMs) ? live.holds.get(requestId) : hold;
@@ -82,6 +88,27 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
       for (const change of buckets) putBack(live, change);
     },
   );
+}
+
+/** The answer when the request's lines show that it was settled; its mark is then written again. */
+function lateAnswer(
+  context: Context,
+  ask: SettleAsk,
+  seq: number,
+  nowMs: number,
+): Promise<SettleAnswer> | SettleAnswer | undefined {
+  const charged = lateCharge(context, ask, seq);
+  if (charged === undefined) return undefined;
+  const { tag, requestId, entitlement, leftUnpaid } = ask;
+  const isLeft = charged === leftUnpaid?.amount;
+  // A card without a quota pays nothing.
+  const isSame = isLeft || charged === ask.amount || (entitlement !== undefined && charged === 0n);
+  if (!isSame) return { outcome: "mismatch", recorded: nanoUsd(charged) };
+  const mark = { amount: isLeft ? charged : ask.amount, record: "", expires: nowMs + SETTLED_MARK_MS };
+  return context.db.commitTogether(() => {
+    context.db.batch.addMark(tag, requestId, mark);
+    return { outcome: "duplicate" };
+  });
 }
 
 /** A mark is written in the transaction of its lines; a mark that is not written yet proves nothing. */

@@ -19,6 +19,7 @@ import {
   terms,
 } from "./asks.ts";
 import type { Ask } from "./contract.ts";
+import { assertIdentities } from "./contract-settle.ts";
 
 export function clockTests(ask: Ask): void {
   test("a card that was hidden while the clock was ahead runs again with the next request (row E1)", async () => {
@@ -186,5 +187,55 @@ export function clockTests(ask: Ask): void {
     assert.deepEqual([await go(), await go()], ["admitted", "key_budget"]);
     setTime(startMs);
     assert.equal(await go(), "key_budget");
+  });
+
+  test("a charge whose mark expired while the clock was ahead is found by its line, and not charged again (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpmark", { funds: 100_000n });
+    let number = 0;
+    const charge = async (changes: Parameters<typeof settleAsk>[2] = { amount: 50n }) => {
+      const request = admitAsk({ tag, requestId: ridOf(++number) });
+      const settlement = settleAsk(request, admitted(await store.admit(request)), changes);
+      assert.equal((await store.settle(settlement)).outcome, "settled");
+      return settlement;
+    };
+    const startMs = nowMs();
+    for (let i = 0; i < 100; i++) await charge();
+    setTime(startMs + 1_000);
+    const charged = await charge({ amount: 250n });
+    const left = await charge({ voided: true, absorbed: 40n, leftUnpaid: leftUnpaid(0n, 60n) });
+    const voided = await charge({ voided: true, absorbed: 40n });
+    const ids = [charged, left, voided].map(({ requestId }) => requestId);
+    for (let i = 0; i < 100; i++) await charge();
+    const funds = (await store.getAccount(tag))?.balance;
+    setTime(startMs + 365 * DAY_MS);
+    assert.deepEqual(await store.settledAmounts(tag, ids), [undefined, undefined, undefined]);
+    // As many as delete all expired marks of the embedded store.
+    const late = await makeAccount(store, "Jumplate", { funds: 100_000n });
+    for (let i = 0; i < 48; i++) {
+      const request = admitAsk({ tag: late, requestId: ridOf(++number) });
+      await store.settle(settleAsk(request, admitted(await store.admit(request)), { amount: 1n }));
+    }
+    setTime(startMs + 2_000);
+    assert.deepEqual(await store.settledAmounts(tag, ids), [undefined, undefined, undefined]);
+    const other = { ...charged, amount: nanoUsd(251n) };
+    assert.deepEqual(await store.settle(other), { outcome: "mismatch", recorded: 250n });
+    for (const one of [charged, left, voided]) assert.equal((await store.settle(one)).outcome, "duplicate");
+    assert.deepEqual(await store.settledAmounts(tag, ids), [250n, 60n, 0n]);
+    assert.equal((await store.getAccount(tag))?.balance, funds);
+    const state = await store.inspect(tag);
+    assert.ok(state);
+    assertIdentities(state);
+  });
+
+  test("a held request is settled although the clock says that it was admitted days ago (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpheld");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const charge = settleAsk(request, admitted(await store.admit(request)), { amount: 100n });
+    setTime(nowMs() + 365 * DAY_MS);
+    assert.equal((await store.settle(charge)).outcome, "settled");
+    assert.equal((await store.settle(charge)).outcome, "duplicate");
+    assert.equal((await store.inspect(tag))?.account.balance, 900n);
   });
 }

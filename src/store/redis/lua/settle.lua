@@ -34,6 +34,10 @@ for i = attempts_at, attempts_at + 4 * attempts - 1, 4 do
   if not amount(args[i]) then return bad('attempt') end
 end
 
+-- Among how many lines a settlement without hold and mark looks for lines of its request, and how long after its
+-- admission they may have been written.
+local LATE_LINES_MAX, LATE_LINES_MS = 512, 3600000
+
 local function read()
   local spending = 'spent'
   if entitlement ~= '' then spending = 'ep:' .. entitlement end
@@ -58,7 +62,44 @@ if mark then
   if said[1] == args[4] or (args[left] ~= '' and said[1] == args[left + 1]) then return { 'duplicate' } end
   return { 'mismatch', said[1] }
 end
-if now - admitted_at > horizon then return { 'stale' } end
+-- A held request was not settled before, however long ago the clock says that it was admitted.
+if not stored then
+  if now - admitted_at > horizon then return { 'stale' } end
+  -- It is late, or sent again. Its mark may be gone although its lines are there, because a clock that was ahead for
+  -- days has made it expire. Lines are written when a request ends, so they come after its admission.
+  local low, high = 1, stored_number(seq, account .. ' seq')
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local found = redis.call('XRANGE', ledger, text(middle) .. '-0', '+', 'COUNT', '1')[1]
+    if found and tonumber(found[2][2]) < admitted_at then low = middle + 1 else high = middle end
+  end
+  local place, looked, charged, first = text(low) .. '-0', 0, 0, ''
+  while place do
+    local page = redis.call('XRANGE', ledger, place, '+', 'COUNT', '64')
+    looked = looked + 64
+    place = #page == 64 and looked < LATE_LINES_MAX and '(' .. page[64][1] or nil
+    for _, found in ipairs(page) do
+      local said = found[2]
+      local kind = said[LINE.kind - LINE_HEAD]
+      if tonumber(said[2]) > admitted_at + LATE_LINES_MS then
+        place = nil
+        break
+      end
+      if said[LINE.ref - LINE_HEAD] == rid and (kind == 'usage' or kind == 'absorbed') then
+        if first == '' then first = text(number_of(found[1])) end
+        if kind == 'usage' or said[6] == args[13] then charged = charged + amount(said[LINE.amount - LINE_HEAD]) end
+      end
+    end
+  end
+  if first ~= '' then
+    local said = text(charged)
+    local is_left = args[left] ~= '' and said == args[left + 1]
+    -- A card without a quota pays nothing.
+    if not is_left and said ~= args[4] and not (entitlement ~= '' and charged == 0) then return { 'mismatch', said } end
+    redis.call('SET', settled, cjson.encode({ is_left and said or args[4], '', first }), 'PXAT', text(now + mark_ms))
+    return { 'duplicate' }
+  end
+end
 
 local record, hold
 if stored then record, hold = hold_of(rid, stored) end
