@@ -124,6 +124,8 @@ export interface UpstreamFault {
   readonly reason: string;
   /** The upstream's message about a request that it rejects, unchanged; it must be cleaned before anybody reads it. */
   readonly words?: string | undefined;
+  /** The code of such a rejection and the parameter that it blames, unchanged, too. */
+  readonly said?: { readonly code?: unknown; readonly param?: unknown } | undefined;
   /** The upstream's usage, if the reply is whole, or is a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
   /** Whether a client can cause the fault by what it asks for. It is then charged like a client that disconnected. */

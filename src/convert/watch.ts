@@ -98,6 +98,7 @@ interface ReportedError {
   readonly type?: unknown;
   readonly code?: unknown;
   readonly message?: unknown;
+  readonly param?: unknown;
 }
 
 /** The error in a reply or an event: an object, a string (LM Studio), or the whole reply (vLLM); undefined: none. */
@@ -115,8 +116,9 @@ const WORDS_CHARS_MAX = 4_000;
  * The fault for an error that an upstream reported in its stream or in a 200 body (rule 50).
  * @param type the error's `type`, `code` or both; an unknown name counts as a failure of the server.
  * @param message the error's message; decides where servers have no code for the case.
+ * @param param the parameter that it blames.
  */
-export function reported(type: unknown, code: unknown, message?: unknown): UpstreamFault {
+export function reported(type: unknown, code: unknown, message?: unknown, param?: unknown): UpstreamFault {
   const names = [type, code].filter((name): name is string => typeof name === "string");
   const status = statusIn(code) ?? statusIn(type);
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
@@ -136,12 +138,21 @@ export function reported(type: unknown, code: unknown, message?: unknown): Upstr
   }
   const isRejected = has("invalid_request_error", "invalid_prompt", "context_length_exceeded", "request_too_large");
   if (isRejected || meaning !== undefined) {
-    const named = names.find((name) => name !== "invalid_request_error" && name !== "server_error");
+    const named = names.find((name) => SHOWN_CODE.test(name) && !UNSPECIFIC.has(name));
     const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
-    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words };
+    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words, said: { code, param } };
   }
-  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words }) };
+  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words, said: { code, param } }) };
 }
+
+/** Types that say only that the request, or the server, is at fault. */
+const UNSPECIFIC: ReadonlySet<string> = new Set(["invalid_request_error", "server_error"]);
+
+/**
+ * Codes that a client may read in the middle of a stream, where they are not compared with what must not be shown: no
+ * key, id or address consists of such words.
+ */
+const SHOWN_CODE = /^(?=.{1,48}$)[a-z]+(?:_[a-z]+)*$/;
 
 /** Error codes that may be logged. An upstream could put a quoted prompt in their place. */
 const LOGGED_WORD = /^[A-Za-z0-9_.:-]{1,40}$/;

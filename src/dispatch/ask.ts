@@ -4,6 +4,7 @@
  */
 import type { Route } from "../values/catalog.ts";
 import type { Cause, Refusal } from "../values/errors.ts";
+import type { Protocol } from "../values/protocol.ts";
 import type { HeaderEdits } from "../values/rules.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
@@ -20,6 +21,8 @@ export interface ReplyFault {
   readonly reason: string;
   /** The upstream's message about a request that it rejects, not yet cleaned. */
   readonly words?: string | undefined;
+  /** Its code and the parameter that it blames, as it wrote them. */
+  readonly said?: { readonly code?: unknown; readonly param?: unknown } | undefined;
   /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
   /** Whether a client can cause it by its request. */
@@ -52,6 +55,8 @@ export interface Inspector<T> {
 }
 
 export interface DispatchAsk<T> {
+  /** The client's: a server that speaks it blames members of the body by the names that the client wrote. */
+  readonly protocol: Protocol;
   /** Every route of the model; dispatch orders them. */
   readonly routes: readonly Route[];
   readonly stream: boolean;

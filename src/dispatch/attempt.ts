@@ -10,6 +10,7 @@ import { withoutBom } from "../wire/utf8.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
 import {
+  type Accused,
   canBeAskedFor,
   type Failure,
   type FailureKind,
@@ -17,6 +18,7 @@ import {
   failureOfFault,
   isRejection,
   kindOfRefusal,
+  namesOf,
   rowOf,
 } from "./failure.ts";
 import { Call, type CallListener } from "./upstream/call.ts";
@@ -182,7 +184,7 @@ class Attempt<T> implements CallListener {
       return;
     }
     if (verdict === "accept") this.#accept();
-    else if (verdict !== "more") this.#fail(failureOfFault(verdict, this.#choice.upstream.settings));
+    else if (verdict !== "more") this.#fail(failureOfFault(verdict, this.#accused));
   }
 
   #verdict(chunk: Uint8Array | undefined): "more" | "accept" | ReplyFault {
@@ -243,9 +245,15 @@ class Attempt<T> implements CallListener {
         status,
         retryAfterS: askedPauseS(head, this.#clock.wallMs()),
         upstreamMessage: isRejection(kind) ? words.message : undefined,
-        upstreamCode: isRejection(kind) ? codeOfMeaning(words.meaning) : undefined,
+        ...(isRejection(kind) && namesOf(words.said, codeOfMeaning(words.meaning), this.#accused)),
       }),
     );
+  }
+
+  get #accused(): Accused {
+    const { upstream, route } = this.#choice;
+    const isOfClientsProtocol = route.protocol === this.#ask.protocol;
+    return { settings: upstream.settings, model: route.upstreamModel, isOfClientsProtocol };
   }
 
   #fail(failed: Failure): void {

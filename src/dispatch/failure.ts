@@ -3,7 +3,6 @@
  * and its effect on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
-import type { UpstreamSettings } from "../values/settings.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import {
   codeOfMeaning,
@@ -11,10 +10,11 @@ import {
   type RefusalCode,
   type RefusalMeaning,
   refusalCode,
+  shownCode,
 } from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
-import { cleanedWords } from "./upstream/words.ts";
+import { cleanedCode, cleanedParam, cleanedWords, type NamedUpstream, type SaidNames } from "./upstream/words.ts";
 
 /**
  * Where a request may be tried after a failure, if nothing has been accepted:
@@ -105,8 +105,10 @@ export interface Failure {
   readonly retryAfterS: number | undefined;
   /** The upstream's cleaned message (`rejected` only). */
   readonly upstreamMessage: string | undefined;
-  /** Why it refused the request, as a code that clients know (`rejected` only). */
-  readonly upstreamCode: RefusalCode | undefined;
+  /** Why it refused the request, as a code that clients know or its own one, cleaned (`rejected` only). */
+  readonly upstreamCode: string | undefined;
+  /** The parameter that it blames, cleaned (`rejected` only, from an upstream of the client's protocol). */
+  readonly upstreamParam: string | undefined;
   /** What the upstream counted in spite of the failure. */
   readonly usage?: Usage | undefined;
 }
@@ -114,7 +116,7 @@ export interface Failure {
 export function failure(
   kind: FailureKind,
   reason: string,
-  more: Partial<Pick<Failure, "status" | "retryAfterS" | "upstreamMessage" | "upstreamCode" | "usage">> = {},
+  more: Partial<Omit<Failure, "kind" | "reason">> = {},
 ): Failure {
   return {
     kind,
@@ -123,6 +125,7 @@ export function failure(
     retryAfterS: more.retryAfterS,
     upstreamMessage: more.upstreamMessage,
     upstreamCode: more.upstreamCode,
+    upstreamParam: more.upstreamParam,
     usage: more.usage,
   };
 }
@@ -204,11 +207,30 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
   upstream_invalid: "fault_invalid",
 };
 
-/** Turns an inspector's fault into a failure. @param settings the upstream's, whose secrets its message may contain. */
-export function failureOfFault(fault: ReplyFault, settings: UpstreamSettings): Failure {
-  const upstreamCode = fault.cause === "upstream_rejected" ? refusalCode(fault.code) : undefined;
-  const upstreamMessage = fault.words === undefined ? undefined : cleanedWords(fault.words, settings);
-  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamCode, upstreamMessage });
+/** The upstream of an attempt, whose secrets its errors may contain. */
+export interface Accused extends NamedUpstream {
+  /** Whether it speaks the client's protocol, so that it names the members of the body as the client does. */
+  readonly isOfClientsProtocol: boolean;
+}
+
+/** Turns an inspector's fault into a failure. @param by the upstream that answered. */
+export function failureOfFault(fault: ReplyFault, by: Accused): Failure {
+  const isRejected = fault.cause === "upstream_rejected";
+  const names = isRejected ? namesOf(fault.said ?? {}, refusalCode(fault.code), by) : undefined;
+  const upstreamMessage = fault.words === undefined ? undefined : cleanedWords(fault.words, by.settings);
+  return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamMessage, ...names });
+}
+
+/** The code and the parameter of a rejection, for the client. @param known the code of its meaning. */
+export function namesOf(
+  said: SaidNames,
+  known: RefusalCode | undefined,
+  by: Accused,
+): Pick<Failure, "upstreamCode" | "upstreamParam"> {
+  return {
+    upstreamCode: shownCode(known, cleanedCode(said, by)),
+    upstreamParam: by.isOfClientsProtocol ? cleanedParam(said, by) : undefined,
+  };
 }
 
 function kindOfFault({ cause, code, canBeAskedFor, ofModel }: ReplyFault): FailureKind {
@@ -255,7 +277,7 @@ export function canBeAskedFor(kind: FailureKind): boolean {
 export function refusalOf(failed: Failure): Refusal {
   return refusal(
     rowOf(failed).cause,
-    {},
+    { param: failed.upstreamParam },
     {
       status: isRejection(failed.kind) ? (failed.status === 413 ? 413 : 400) : undefined,
       retryAfterS: retryAfterOf(failed),

@@ -102,6 +102,7 @@ async function nativeCount(
   if (routes.length === 0 || !nativeCounts.enter()) return "none";
   try {
     const result = await dispatcher.run<Token>({
+      protocol,
       routes,
       stream: false,
       pathSuffix: PATH_SUFFIXES[protocol],

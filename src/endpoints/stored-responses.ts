@@ -50,6 +50,7 @@ export async function askStored(
   const wanted = queryFor(new URLSearchParams(query), (id) => openStored(id, context), name);
   if (isRefusal(wanted)) return wanted;
   const result = await parts.dispatcher.run<FoundReply>({
+    protocol: "responses",
     routes: [route],
     stream: false,
     readsInTurn: "by_client",

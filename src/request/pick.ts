@@ -73,6 +73,7 @@ export async function pickUpstream(
   const { model, stream } = read.envelope;
   const conversation = conversationOf(run, permit, read);
   const result = await parts.dispatcher.run<AttemptConversion>({
+    protocol,
     routes: routesFor(permit.model.routes, read),
     stream,
     pathSuffix: endpoint.pathSuffix,

@@ -4,7 +4,6 @@
  * answer to the caller. A broken invariant of Tollgate is an exception; the two never share a path.
  */
 
-import type { RefusalCode } from "./upstream-refusals.ts";
 import { quoted } from "./words/shown.ts";
 
 type Identifier =
@@ -346,8 +345,8 @@ export interface Refusal {
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** An upstream's own message, cleaned, if clients match on it (`upstream_rejected` only). */
   readonly upstreamMessage: string | undefined;
-  /** Why the upstream refused, if clients know a code for that reason (`upstream_rejected` only). */
-  readonly upstreamCode: RefusalCode | undefined;
+  /** Why the upstream refused: a code that clients know, or its own one, cleaned (`upstream_rejected` only). */
+  readonly upstreamCode: string | undefined;
 }
 
 /** Makes a refusal; every member is always present. */
@@ -381,7 +380,7 @@ export interface ErrorAnswer {
   readonly message: string;
   readonly remedy: string;
   readonly param: string | null;
-  readonly upstreamCode: RefusalCode | undefined;
+  readonly upstreamCode: string | undefined;
   readonly origin: Origin;
   readonly shouldRetry: boolean | undefined;
   readonly retryAfterS: number | undefined;

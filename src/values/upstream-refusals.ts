@@ -196,6 +196,20 @@ export function blamesServer(message: unknown): boolean {
   return /^\s*(?:internal|runtime|assertion) ?(?:server )?error/i.test(message) || saysItself(message, ILL, PREFIXES);
 }
 
+/** Meanings that clients know by one code, whatever the server calls them (rule 47). */
+const UNITED: ReadonlySet<RefusalCode | undefined> = new Set<RefusalCode>([
+  "context_length_exceeded",
+  "content_policy_violation",
+]);
+
+/**
+ * The code of a rejection for the client: the one of its meaning if that has one code for all servers, else the
+ * server's own, which says more, else the one of its meaning.
+ */
+export function shownCode(known: RefusalCode | undefined, own: string | undefined): string | undefined {
+  return UNITED.has(known) || own === undefined ? known : own;
+}
+
 /** The code as clients know it; undefined for any other. */
 export function refusalCode(code: unknown): RefusalCode | undefined {
   return codeOfMeaning(refusalMeaning([code], undefined));

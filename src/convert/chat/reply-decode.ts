@@ -24,7 +24,7 @@ import { readWholeUsage } from "./usage.ts";
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = errorIn(json);
-  if (error) return reported(error.type, error.code, error.message);
+  if (error) return reported(error.type, error.code, error.message, error.param);
   const choice = choiceIn(json);
   const message = choice && messageOf(choice);
   if (!choice || !message) return invalid("a chat completion without a choice");

@@ -90,7 +90,7 @@ export class ChatWatcher implements Watcher {
     if (error) {
       // The usage is still needed for the charge.
       this.#usage.seeFailure(chunk, this.#look(chunk));
-      return this.#refuse(reported(error.type, error.code, error.message));
+      return this.#refuse(reported(error.type, error.code, error.message, error.param));
     }
     const hasUsage = objectOf(chunk.usage) !== undefined;
     if (!Array.isArray(chunk.choices) && !hasUsage) {

@@ -194,7 +194,7 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
 const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
   chat(json) {
     const error = errorIn(json);
-    if (error) return reported(error.type, error.code, error.message);
+    if (error) return reported(error.type, error.code, error.message, error.param);
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
       return invalid("a chat completion without a choice");
     }

@@ -53,7 +53,8 @@ export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): Decode
  */
 export function faultOf(json: JsonObject): UpstreamFault | undefined {
   const error = errorIn(json);
-  if (error || FAILED.has(json.status)) return reported(error?.type, error?.code ?? json.status, error?.message);
+  if (error || FAILED.has(json.status))
+    return reported(error?.type, error?.code ?? json.status, error?.message, error?.param);
   if (!Array.isArray(json.output)) return invalid("a response without output");
   if (UNFINISHED.has(json.status)) return invalid("a response that is not finished");
   return stopOf(json) === "failure" ? brokenOff(objectOf(json.incomplete_details)?.reason) : undefined;

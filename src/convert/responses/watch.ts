@@ -108,7 +108,7 @@ export class ResponsesWatcher implements Watcher {
       const nested = objectOf(payload.error);
       const error = nested ?? payload;
       this.#failedWithCount = this.#count(payload);
-      return this.#refuse(reported(nested?.type, error.code, error.message));
+      return this.#refuse(reported(nested?.type, error.code, error.message, error.param));
     }
     if (typeof payload.sequence_number === "number") this.#sequenceNumber = payload.sequence_number;
     // The upstream numbers its heartbeats like events; without them the client would see a gap.
@@ -161,7 +161,7 @@ export class ResponsesWatcher implements Watcher {
       this.#failedWithCount = isCounted;
       const error = objectOf(response.error);
       const code = error?.code ?? (terminal ? response.status : undefined);
-      return this.#refuse(reported(error?.type, code, error?.message));
+      return this.#refuse(reported(error?.type, code, error?.message, error?.param));
     }
     const frames: Uint8Array[] = [];
     // Some servers send everything in their last event. The official client needs the response to be created before its

@@ -20,6 +20,14 @@ interface UpstreamWords {
   readonly reasoningRefused: boolean;
   /** Why it refused the request, if a code or a sentence shows it. */
   readonly meaning: RefusalMeaning | undefined;
+  /** The members that programs read, not yet cleaned. */
+  readonly said: SaidNames;
+}
+
+/** The code of an upstream's error and the parameter that it blames, as it wrote them. */
+export interface SaidNames {
+  readonly code?: unknown;
+  readonly param?: unknown;
 }
 
 const MESSAGE_LENGTH_MAX = 2_000;
@@ -57,6 +65,7 @@ const NO_WORDS: UpstreamWords = {
   itemUnknown: false,
   reasoningRefused: false,
   meaning: undefined,
+  said: {},
 };
 
 /** @param body the refusal's body, at most some tens of KiB; need not be JSON. */
@@ -72,6 +81,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
     itemUnknown: ITEM_UNKNOWN.test(text ?? ""),
     reasoningRefused: refusesReasoning([error.code, error.type], text),
     meaning: refusalMeaning([error.code, error.type, error.status], text),
+    said: error,
   };
 }
 
@@ -132,6 +142,53 @@ export function cleanedWords(text: string, settings: UpstreamSettings): string |
   const safe = quoted(rest.trim(), MESSAGE_LENGTH_MAX - 1);
   const short = safe.length > MESSAGE_LENGTH_MAX ? `${safe.slice(0, MESSAGE_LENGTH_MAX - 1)}…` : safe;
   return short.replaceAll(REMOVED, "").trim() === "" ? undefined : short;
+}
+
+/** Words, as in `string_above_max_length`; a code of digits only is a status or a number of the vendor's. */
+const CODE = /^[A-Za-z][\w.-]{0,63}$/;
+
+/** Members and indexes, as in `messages[0].content[1].image_url`. */
+const PARAM = /^[A-Za-z_](?:[\w.-]|\[\d{0,6}\]){0,127}$/;
+
+/** Codes of which clients conclude something that is not true of this gateway or its key, or that are retried. */
+const MISLEADING: ReadonlySet<string> = new Set([
+  ...["invalid_api_key", "insufficient_quota", "model_not_found"],
+  ...["rate_limit_exceeded", "server_error", "server_is_overloaded"],
+]);
+
+/** The code of a rejection; undefined if it has not the form of one or could reveal what a message must not. */
+export function cleanedCode({ code }: SaidNames, by: NamedUpstream): string | undefined {
+  const name = cleanedName(code, CODE, by);
+  return name === undefined || MISLEADING.has(name) ? undefined : name;
+}
+
+/** The same for the parameter that a rejection blames. */
+export function cleanedParam({ param }: SaidNames, by: NamedUpstream): string | undefined {
+  return cleanedName(param, PARAM, by);
+}
+
+/** An upstream and its own name of the model, which the client may know by another. */
+export interface NamedUpstream {
+  readonly settings: UpstreamSettings;
+  readonly model: string;
+}
+
+/** Programs compare these texts, so one of which a part would have to be removed is left out. */
+function cleanedName(value: unknown, form: RegExp, { settings, model }: NamedUpstream): string | undefined {
+  if (typeof value !== "string" || value.length > NAME_LENGTH_MAX || !form.test(value)) return undefined;
+  return cleanedWords(value, settings) === value && !holdsName(value, model) ? value : undefined;
+}
+
+const NAME_LENGTH_MAX = 128;
+
+function holdsName(text: string, name: string): boolean {
+  return (
+    text
+      .toLowerCase()
+      .split(/[.[\]]/)
+      .includes(name.toLowerCase()) ||
+    (/[.\d]/.test(name) && text.includes(name))
+  );
 }
 
 function secretsOf(settings: UpstreamSettings): string[] {

@@ -39,17 +39,18 @@ const TOO_MANY_REQUESTS = 429;
 
 type AskParts = Pick<PipelineParts, "dispatcher" | "clock" | "cut">;
 
-/** @param route of the upstream that has begun the answer. @param onTold called with what the upstream says. */
-export function askKeptAt(route: Route, parts: AskParts, onTold: (state: KeptState["state"]) => void): AskKept {
+/** @param route of the upstream that has begun the answer. @param onAnswer called with what the upstream says. */
+export function askKeptAt(route: Route, parts: AskParts, onAnswer: (state: KeptState["state"]) => void): AskKept {
   return async (id) => {
-    const told = await asked(id, route, parts).catch(() => UNKNOWN);
-    onTold(told.state);
-    return told;
+    const answer = await asked(id, route, parts).catch(() => UNKNOWN);
+    onAnswer(answer.state);
+    return answer;
   };
 }
 
 async function asked(id: string, route: Route, { dispatcher, clock, cut }: AskParts): Promise<KeptState> {
   const result = await dispatcher.run({
+    protocol: "responses",
     routes: [route],
     stream: false,
     needsNoSlot: true,

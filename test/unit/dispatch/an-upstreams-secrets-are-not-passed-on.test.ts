@@ -66,7 +66,8 @@ test("60: the same applies to an error in the body of a 200 or in a stream", asy
   const words = `prompt is too long: 210000 tokens > 200000 maximum (${UPSTREAM_KEY} at http://10.1.2.3:9000/x, org-AbC123xyz)`;
   const settings = upstream("east", "https://gw.example:8443/v1");
   const fault = { cause: "upstream_rejected", code: "context_length_exceeded", reason: "reported", words } as const;
-  const said = refusalOf(failureOfFault(fault, settings)).upstreamMessage ?? "";
+  const said =
+    refusalOf(failureOfFault(fault, { settings, model: "m", isOfClientsProtocol: true })).upstreamMessage ?? "";
   assert.match(said, /^prompt is too long: 210000 tokens > 200000 maximum \(/);
   assert.doesNotMatch(said, /canary|AbC123xyz|10\.1\.2\.3/i);
   assert.ok(!said.includes(UPSTREAM_KEY));

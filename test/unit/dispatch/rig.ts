@@ -191,6 +191,7 @@ export function fault(cause: ReplyFault["cause"], reason: string, code?: string)
 
 export function ask(routes: readonly Route[], more: Partial<DispatchAsk<Seen>> = {}): DispatchAsk<Seen> {
   return {
+    protocol: "chat",
     routes,
     stream: true,
     headers: [],

@@ -1,0 +1,64 @@
+/** docs/failure-model.md row 60: what programs read of a refusal is held to the rules of its message. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Accused, namesOf } from "../../../src/dispatch/failure.ts";
+import { Secret } from "../../../src/values/secret.ts";
+import { ask, jsonReply, refusalIn, replying, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
+
+const headers = new Map([["x-team", new Secret("configured_canary_9")]]);
+const settings = upstream("east", "https://gw.example:8443/v1", { headers });
+const BY: Accused = { settings, model: "vendor-model-4.1", isOfClientsProtocol: true };
+
+const REVEALING: readonly (readonly [what: string, value: unknown])[] = [
+  ["a key", UPSTREAM_KEY],
+  ["a part that is a key", `messages.${UPSTREAM_KEY}.x`],
+  ["another vendor's key", "sk-abcdef123456"],
+  ["a configured header", "Configured_Canary_9"],
+  ["the upstream's host", "gw.example"],
+  ["an address", "https://gw.example/v1"],
+  ["an organization", "org-AbC123xyz"],
+  ["an IP address", "a.10.1.2.3"],
+  ["the upstream's name of the model", "models.vendor-model-4.1"],
+  ["a sentence", "no such thing"],
+  ["a line break", "a\nb"],
+  ["a direction mark", "a\u202eb"],
+  ["markup", "<b>x</b>"],
+  ["a long text", "x".repeat(200)],
+  ["an empty text", ""],
+  ["a number", 400],
+  ["a number as text", "400"],
+  ["an object", { a: 1 }],
+  ["null", null],
+];
+
+for (const [what, value] of REVEALING) {
+  test(`${what} is left out`, () => {
+    const names = namesOf({ code: value, param: value }, undefined, BY);
+    assert.deepEqual(names, { upstreamCode: undefined, upstreamParam: undefined });
+  });
+}
+
+test("codes and parameters of vendors are kept", () => {
+  for (const code of [
+    "string_above_max_length",
+    "InvalidParameter",
+    "invalid_image_format",
+    "model.context.too_long",
+  ]) {
+    assert.equal(namesOf({ code }, undefined, BY).upstreamCode, code);
+  }
+  for (const param of ["model", "messages.[1].content", "input[0].content[12].image_url", "text.format.schema"]) {
+    assert.equal(namesOf({ param }, undefined, BY).upstreamParam, param);
+  }
+});
+
+test("a refusal that is answered with this key as its code gives only the cause", async (t) => {
+  const error = { message: "no", code: UPSTREAM_KEY, param: UPSTREAM_KEY };
+  const base = await replying(t, jsonReply(JSON.stringify({ error }), "400 Bad"));
+  const { dispatcher } = rig(t, [upstream("east", base)]);
+  const refused = refusalIn(await dispatcher.run(ask([route("east")], { stream: false })));
+  assert.deepEqual(
+    [refused.cause, refused.upstreamCode, refused.facts.param],
+    ["upstream_rejected", undefined, undefined],
+  );
+});
