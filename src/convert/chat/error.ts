@@ -27,9 +27,15 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 
 /** The data of the chunk that ends a failed stream; no `[DONE]` follows (ARCHITECTURE.md promise 8). */
 export function renderStreamFailure(answer: ErrorAnswer, code: string, requestId: string): string {
-  const type = code === "rate_limit_exceeded" ? "rate_limit_error" : "server_error";
+  const type = streamErrorType(answer, code);
   const error = { message: answer.message, type, param: null, code, cause: answer.cause, remedy: answer.remedy };
   return JSON.stringify({ error: { ...error, request_id: requestId } });
+}
+
+/** A stream that has begun cannot have another status, so the type alone says who is at fault. */
+function streamErrorType({ cause }: ErrorAnswer, code: string): string {
+  if (cause === "upstream_rejected") return "invalid_request_error";
+  return code === "rate_limit_exceeded" ? "rate_limit_error" : "server_error";
 }
 
 function errorType(answer: ErrorAnswer): string {

@@ -181,14 +181,10 @@ function cleanedName(value: unknown, form: RegExp, { settings, model }: NamedUps
 
 const NAME_LENGTH_MAX = 128;
 
+/** A name without a digit may be an ordinary word, so only a whole part of the text counts as it. */
 function holdsName(text: string, name: string): boolean {
-  return (
-    text
-      .toLowerCase()
-      .split(/[.[\]]/)
-      .includes(name.toLowerCase()) ||
-    (/[.\d]/.test(name) && text.includes(name))
-  );
+  const [inText, wanted] = [text.toLowerCase(), name.toLowerCase()];
+  return /\d/.test(name) ? inText.includes(wanted) : inText.split(/[.[\]]/).includes(wanted);
 }
 
 function secretsOf(settings: UpstreamSettings): string[] {
