@@ -191,7 +191,7 @@ const LIVE = {
   id: "watchLive",
   summary: "Stream live figures as server-sent events",
   description:
-    "Sends an event `snapshot` at once and then every second, with a LiveSnapshot. The stream ends after ten minutes, when the " +
+    "Sends an event `snapshot` at once and then every second, with a LiveSnapshot. The stream ends after a minute, when the " +
     "gateway stops, or after `snapshots` events; then connect again. The figures are those of the metrics, over all workers.",
   method: "GET",
   query: LiveQuery,
