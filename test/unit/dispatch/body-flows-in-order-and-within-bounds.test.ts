@@ -179,6 +179,30 @@ test("C3: silence inside the body is upstream_timeout, but not while the reader 
   assert.equal(clock.pending, 0);
 });
 
+test("C3: silence is counted from the last byte, not from the last check", async (t) => {
+  const clock = new FakeClock();
+  const asked = Promise.withResolvers<Socket>();
+  const base = await rawServer(t, ({ socket }) => {
+    socket.write(OPEN);
+    asked.resolve(socket);
+  });
+  const { dispatcher } = rig(t, [upstream("east", base, timeouts({ idleMs: 100 }))], clock);
+  const result = await dispatcher.run(ask([route("east")], { deadlineMs: 100_000 }));
+  assertAnswered(result);
+  const heard: string[] = [];
+  const arrived = Promise.withResolvers<void>();
+  result.body?.consume({ data: () => arrived.resolve(), end() {}, error: ({ cause }) => heard.push(cause) });
+  clock.advance(40);
+  (await asked.promise).write(chunked("x"));
+  await arrived.promise;
+  clock.advance(60);
+  assert.deepEqual(heard, [], "40 ms of the first 100 were not silent");
+  clock.advance(39);
+  assert.deepEqual(heard, []);
+  clock.advance(1);
+  assert.deepEqual(heard, ["upstream_timeout"]);
+});
+
 test("the deadline ends a stream that has been handed over", async (t) => {
   const clock = new FakeClock();
   const base = await rawServer(t, ({ socket }) => socket.write(OPEN));

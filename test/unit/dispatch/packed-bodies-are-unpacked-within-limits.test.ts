@@ -107,6 +107,22 @@ test("an upstream that has sent everything frees its slot, however slowly the cl
   assert.equal(Buffer.concat(taken).toString(), text);
 });
 
+test("a compressed stream ends as upstream_invalid after 256 MiB", { timeout: 60_000 }, async (t) => {
+  const mib = 1024 * 1024;
+  // Each member of the stream stands for a MiB.
+  const packed = Buffer.concat(Array(300).fill(gzipSync(Buffer.alloc(mib, 0x20))));
+  const dispatcher = await serving(t, "text/event-stream", "gzip", packed);
+  const accepts = { chunk: () => "accept" as const, end: () => "accept" as const, whole: () => "accept" as const };
+  const result = await dispatcher.run(ask([route("east")], { inspector: accepts }));
+  assertAnswered(result);
+  const ended = Promise.withResolvers<string>();
+  const { body } = result;
+  body?.consume({ data() {}, end: () => ended.resolve("end"), error: ({ cause }) => ended.resolve(cause) });
+  assert.equal(await ended.promise, "upstream_invalid");
+  const bytes = body?.bytesReceived ?? 0;
+  assert.ok(bytes > 255 * mib && bytes <= 256 * mib, `${bytes} bytes`);
+});
+
 test("a compressed stream that is cut is an error, not an end", async (t) => {
   const packed = gzipSync(Buffer.from(`data: ${Array.from({ length: 40_000 }, Math.random).join()}\n\n`));
   const dispatcher = await serving(t, "text/event-stream", "gzip", packed.subarray(0, packed.length / 2));

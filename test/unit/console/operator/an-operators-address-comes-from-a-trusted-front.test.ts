@@ -10,6 +10,7 @@ import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { CodeGuesses } from "../../../../src/console/guess-budget.ts";
 import { adminListener } from "../../../../src/console/listener.ts";
+import { askedFrom as addressOf } from "../../../../src/console/operator/asked-from.ts";
 import { createSealing } from "../../../../src/request/sealing.ts";
 import { Secret } from "../../../../src/values/secret.ts";
 import { systemClock } from "../../../../src/values/time.ts";
@@ -49,6 +50,12 @@ test("without a trusted front, or without an address from it, the address is the
   const front = ["127.0.0.1/32"];
   for (const none of [undefined, "", "nonsense"])
     assert.deepEqual(await askedFrom(t, front, none), bothFrom("127.0.0.1"), `${none}`);
+});
+
+test("over a unix socket that is not named as a front, a forwarded address is ignored", () => {
+  const request = { socket: { remoteAddress: undefined }, headers: { "x-forwarded-for": "203.0.113.9" } } as never;
+  for (const trustProxy of [[], ["127.0.0.1/32"]]) assert.equal(addressOf(trustProxy)(request), "unix");
+  assert.equal(addressOf(["unix"])(request), "203.0.113.9");
 });
 
 test("over a unix socket a front is trusted under that name, and a visit to a provider begins without an address", async (t) => {

@@ -223,6 +223,8 @@ test("under an IP address there are no passkeys", async (t) => {
   const owners = await startOwners(t, { publicUrl: undefined });
   const browser = owners.browser({ host: "192.0.2.9:8787", origin: "http://192.0.2.9:8787" });
   assert.equal((await browser.post("/sign-in/passkey/options")).code, "passkey_needs_name");
+  const v6 = owners.browser({ host: "[2001:db8::9]:8787", origin: "http://[2001:db8::9]:8787" });
+  assert.equal((await v6.post("/sign-in/passkey/options")).code, "passkey_needs_name");
   const token = await owners.link(await owners.account("alice"));
   assert.equal((await browser.post("/sign-in/link", { token })).status, 200);
   assert.equal((await browser.post("/passkeys/options")).code, "passkey_needs_name");
