@@ -8,10 +8,11 @@ import type { AcceptedRequest } from "../accept/listener.ts";
 import { withWrappedContainers } from "../convert/responses/stored/containers.ts";
 import { withWrappedIds } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
+import type { DispatchAsk, Unanswered } from "../dispatch/ask.ts";
 import { contextOf } from "../request/context.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
-import { type FoundReply, requestForStored, storedInspector } from "../request/stored/found-reply.ts";
+import { type FoundReply, isBeingWritten, requestForStored, storedInspector } from "../request/stored/found-reply.ts";
 import type { KeyView } from "../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { StoredName } from "../values/members/stored.ts";
@@ -49,21 +50,30 @@ export async function askStored(
   if (!route) return "gone";
   const wanted = queryFor(new URLSearchParams(query), (id) => openStored(id, context), name);
   if (isRefusal(wanted)) return wanted;
-  const result = await parts.dispatcher.run<FoundReply>({
+  const ofResponse = `/${encodeURIComponent(name.id)}`;
+  const common: DispatchAsk<FoundReply> = {
     protocol: "responses",
     routes: [route],
     stream: false,
     readsInTurn: "by_client",
-    method: method as "POST" | "GET" | "DELETE",
-    pathSuffix: ["", encodeURIComponent(name.id), ...(action === undefined ? [] : [action])].join("/"),
-    query: wanted,
     headers: [],
     deadlineMs: parts.clock.monotonicMs() + ANSWER_MS_MAX,
     signal,
     encodeFor: requestForStored,
     inspector: storedInspector,
-  });
-  record.dispatched(result.attempts);
+  };
+  const asking = async (how: DispatchAsk<FoundReply>["method"], pathSuffix: string, asks?: string) => {
+    const result = await parts.dispatcher.run<FoundReply>({ ...common, method: how, pathSuffix, query: asks });
+    record.dispatched(result.attempts);
+    return result;
+  };
+  if (method !== "GET") {
+    const found = await asking("GET", ofResponse);
+    if (found.answered && found.token.reply && isBeingWritten(found.token.reply.json)) return STILL_WRITTEN;
+    if (!found.answered && !isTooLarge(found)) return notFoundOr(found);
+  }
+  const pathSuffix = action === undefined ? ofResponse : `${ofResponse}/${action}`;
+  const result = await asking(method as "POST" | "GET" | "DELETE", pathSuffix, wanted);
   if (result.answered) {
     const { reply } = result.token;
     if (!reply) throw new Error("an accepted reply was not read");
@@ -71,9 +81,28 @@ export async function askStored(
     const own = withWrappedIds(withWrappedContainers(reply.body, ids), reply.json, ids);
     return typeof reply.json.model === "string" ? spliceNested(own, ["model"], JSON.stringify(name.model)) : own;
   }
-  if (result.clientGone) return undefined;
-  const status = result.attempts.at(-1)?.status;
-  return status === 404 || status === 405 ? "unknown" : result.refusal;
+  return notFoundOr(result);
+}
+
+/**
+ * A client that deletes or cancels a response in the middle of its stream would end the stream without its count, and
+ * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+const STILL_WRITTEN = refusal("wrong_type", {
+  param: "id",
+  detail: "The response is still being written.",
+  remedy: "Wait for its end; a client that needs no more of its stream can close the connection.",
+});
+
+/** Whether there is a response that is too large to be read; it can be deleted. */
+function isTooLarge({ attempts }: Unanswered): boolean {
+  return attempts.at(-1)?.askedFor === true;
+}
+
+function notFoundOr({ clientGone, attempts, refusal: refused }: Unanswered): Refusal | "unknown" | undefined {
+  if (clientGone) return undefined;
+  const status = attempts.at(-1)?.status;
+  return status === 404 || status === 405 ? "unknown" : refused;
 }
 
 /** The query parameters that are passed on for a stored response. */

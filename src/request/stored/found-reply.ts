@@ -15,6 +15,11 @@ export function requestForStored(): AttemptRequest<FoundReply> {
   return { body: NO_BODY, token: { reply: undefined } };
 }
 
+/** Whether a response is still being written (https://platform.openai.com/docs/api-reference/responses/object). */
+export function isBeingWritten({ status }: JsonObject): boolean {
+  return status === "queued" || status === "in_progress";
+}
+
 /** Accepts any JSON object. */
 export const storedInspector: Inspector<FoundReply> = {
   chunk() {

@@ -11,7 +11,7 @@ import type { Route } from "../../values/catalog.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 import type { PipelineParts } from "../run.ts";
 import type { SeenCounts } from "../silence.ts";
-import { requestForStored, storedInspector } from "./found-reply.ts";
+import { isBeingWritten, requestForStored, storedInspector } from "./found-reply.ts";
 
 /** What the upstream says about the answer. */
 export type KeptState =
@@ -81,10 +81,8 @@ function stateOfFailure(last: AttemptRecord | undefined): KeptState {
 
 /** https://platform.openai.com/docs/api-reference/responses/object: the member `status`. */
 function stateOf(response: JsonObject): KeptState {
+  if (isBeingWritten(response)) return RUNNING;
   switch (response.status) {
-    case "queued":
-    case "in_progress":
-      return RUNNING;
     case "completed":
     case "incomplete":
     case "cancelled": {
