@@ -35,11 +35,17 @@ export interface Prometheus {
   stop(): Promise<void>;
 }
 
-/** @param target `host:port` of the admin listener that is scraped. */
-export async function startPrometheus(target: string, options: { scrapeMs: number }): Promise<Prometheus> {
+/**
+ * @param target `host:port` of the admin listener that is scraped.
+ * @param options.job additional members of the scrape job.
+ */
+export async function startPrometheus(
+  target: string,
+  options: { scrapeMs: number; job?: object },
+): Promise<Prometheus> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-prometheus-"));
   const [port] = await freePorts(1);
-  writeConfig(dir, target, options.scrapeMs);
+  writeConfig(dir, target, options);
   const front = startProcess("prometheus", [
     `--config.file=${join(dir, "prometheus.yml")}`,
     `--storage.tsdb.path=${join(dir, "data")}`,
@@ -102,13 +108,13 @@ export async function startPrometheus(target: string, options: { scrapeMs: numbe
 }
 
 /** The shipped configuration, with frequent scrapes of this target. Alerts fire as soon as their condition is true. */
-function writeConfig(dir: string, target: string, scrapeMs: number): void {
+function writeConfig(dir: string, target: string, { scrapeMs, job }: Parameters<typeof startPrometheus>[1]): void {
   const config = parse(readFileSync(join(DEPLOY, "prometheus.yml"), "utf8")) as {
     global: Record<string, string>;
     scrape_configs: { static_configs: { targets: string[] }[] }[];
   };
   config.global = { scrape_interval: `${scrapeMs}ms`, evaluation_interval: `${scrapeMs}ms` };
-  for (const scrape of config.scrape_configs) scrape.static_configs = [{ targets: [target] }];
+  for (const scrape of config.scrape_configs) Object.assign(scrape, { static_configs: [{ targets: [target] }] }, job);
   writeFileSync(join(dir, "prometheus.yml"), stringify(config));
   copyFileSync(join(DEPLOY, "recording-rules.yml"), join(dir, "recording-rules.yml"));
   const alerts = readFileSync(join(DEPLOY, "alerts.yml"), "utf8").replace(/^ +for: .*\n/gm, "");
