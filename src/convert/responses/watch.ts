@@ -36,6 +36,9 @@ const DELTA_MEMBERS: ReadonlySet<string> = new Set([
 const FAILING: ReadonlySet<unknown> = new Set(["response.failed", "response.cancelled"]);
 const TERMINAL: ReadonlySet<unknown> = new Set(["response.completed", "response.incomplete"]);
 
+/** The most characters of items that are kept for the event that ends a failed stream. */
+const FINISHED_CHARS_MAX = 1024 * 1024;
+
 interface ResponsesWatchOptions extends WatcherOptions {
   /** Whether `truncate` may be called, which requires all items of the stream; default: no. */
   readonly openEnded?: boolean;
@@ -57,6 +60,9 @@ export class ResponsesWatcher implements Watcher {
   #response: JsonObject | undefined;
   #sequenceNumber = -1;
   #itemsDone = 0;
+  /** The finished items as the client got them, while they are within FINISHED_CHARS_MAX; else none. */
+  readonly #finished: JsonObject[] = [];
+  #finishedChars = 0;
   #ended = false;
   /** Whether the failure that ended the response included usage. */
   #failedWithCount = false;
@@ -117,7 +123,10 @@ export class ResponsesWatcher implements Watcher {
     if (response) return this.#seeResponse(event, payload, response);
     const begun = this.#response ? undefined : this.#begin(payload);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
-    if (type === "response.output_item.done") this.#keep(objectOf(payload.item));
+    if (type === "response.output_item.done") {
+      this.#keep(objectOf(payload.item));
+      this.#remember(objectOf(payload.item), text.length);
+    }
     if (type === "response.output_item.added" && this.#keeping) this.#kept.begin(objectOf(payload.item)?.id);
     const semantic = this.#output.see(type, payload);
     if (semantic && !begun) this.#last = payload;
@@ -145,6 +154,13 @@ export class ResponsesWatcher implements Watcher {
   #keep(item: JsonObject | undefined): void {
     this.#itemsDone++;
     if (item && this.#keeping) this.#kept.add(this.#keeping.keep(item));
+  }
+
+  /** @param chars length of its event. */
+  #remember(item: JsonObject | undefined, chars: number): void {
+    this.#finishedChars += chars;
+    if (this.#finishedChars > FINISHED_CHARS_MAX) this.#finished.length = 0;
+    else if (item) this.#finished.push(item);
   }
 
   #seeResponse(event: SseEvent, payload: JsonObject, response: JsonObject): SeenEvent {
@@ -254,7 +270,7 @@ export class ResponsesWatcher implements Watcher {
   }
 
   fail(answer: ErrorAnswer, requestId: string): Uint8Array {
-    const response = this.#clientResponse(requestId);
+    const response = { ...this.#clientResponse(requestId), output: this.#finished };
     const frames: Uint8Array[] = [];
     const carrier = this.#brokenCarrier();
     if (carrier) {
