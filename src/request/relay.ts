@@ -4,7 +4,6 @@
  * the end of its answer.
  */
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../convert/exchange.ts";
-import { TRUNCATED } from "../convert/watch.ts";
 import type { UpstreamBody } from "../dispatch/ask.ts";
 import { BRAKE, CLIENT_GONE, COMPLETE } from "../settle/meter.ts";
 import type { Cause } from "../values/errors.ts";
@@ -305,8 +304,8 @@ class StreamRelay {
     const { final } = converter.counts();
     if (!this.#disconnected && this.#send(frames, this.#watch.counts())) return;
     const ended = fault ?? converter.fault ?? NO_END;
-    // A server that has reported a fault has no answer to keep.
-    const isReported = converter.fault !== undefined && converter.fault !== TRUNCATED;
+    // A server that has reported a fault has no answer to keep. An event that broke off reports nothing.
+    const isReported = converter.fault !== undefined && converter.fault.cause !== NO_END.cause;
     if (this.#kept && this.#handed && !isReported && !final) this.#endAsKept(this.#kept, ended);
     else this.#endUncounted(ended);
   }

@@ -117,11 +117,23 @@ test("an answer that the silent server has completed is charged by its count", a
   assert.deepEqual(await bill(), [["usage", "upstream", 4_000, "upstream_timeout"]]);
 });
 
-test("so is one whose connection broke", async (t) => {
+for (const [title, last] of [
+  ["so is one whose connection broke", ": a comment\n\n"],
+  ["also in the middle of an event", 'event: response.output_text.delta\ndata: {"type":"response.outp'],
+] as const) {
+  test(title, async (t) => {
+    const { stream, read, bill } = await scene(t, answer("incomplete", USAGE));
+    stream()?.write(last, () => stream()?.destroy());
+    await read(/response\.failed/);
+    assert.deepEqual(await bill(), [["usage", "upstream", 4_000, "upstream_unavailable"]]);
+  });
+}
+
+test("so is one whose body ends in the middle of an event", async (t) => {
   const { stream, read, bill } = await scene(t, answer("incomplete", USAGE));
-  stream()?.destroy();
+  stream()?.end(COMPLETED.slice(0, -40));
   await read(/response\.failed/);
-  assert.deepEqual(await bill(), [["usage", "upstream", 4_000, "upstream_unavailable"]]);
+  assert.deepEqual(await bill(), [["usage", "upstream", 4_000, "upstream_invalid"]]);
 });
 
 test("an answer that the server does not keep is not charged", async (t) => {
