@@ -156,7 +156,8 @@ export function extensionTimeTests(ask: Ask): void {
     const tag = await makeAccount(store, "Xswept", { funds: 10_000n });
     for (let rid = 1; rid <= SWEEP_MAX + 4; rid++)
       admitted(await store.admit(admitAsk({ tag, requestId: ridOf(rid), holdTtlMs: 1_000 + rid })));
-    setTime(startMs + 2_000);
+    // The instant at which the last of them expires.
+    setTime(startMs + 1_000 + SWEEP_MAX + 4);
     for (const held of [400n, 0n]) {
       assert.deepEqual(await raise(store, tag, SWEEP_MAX + 4, 200n), { outcome: "gone" });
       assert.equal((await stateOf(store, tag)).account.held, held);

@@ -1,7 +1,7 @@
 /** Buckets, holds and cards by the store's own clock. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
+import { ENTITLEMENT_LINGER_MS, SETTLE_HORIZON_MS, SETTLED_MARK_MS } from "../../../src/store/settlement.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import {
   admitAsk,
@@ -241,6 +241,44 @@ export function limitTests(ask: Ask): void {
       (await store.inspect(tag))?.entitlements.map((e) => e.held),
       [200n, 100n],
     );
+  });
+
+  test("a settled mark lives through its last millisecond", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Llast");
+    const request = admitAsk({ tag, requestId: ridOf(1) });
+    const atMs = nowMs();
+    const charge = settleAsk(request, admitted(await store.admit(request)), { amount: 5n });
+    await store.settle(charge);
+    const recorded = async () => (await store.settledAmounts(tag, [request.requestId]))[0];
+    setTime(atMs + SETTLED_MARK_MS);
+    assert.equal(await recorded(), 5n);
+    assert.equal((await store.settle(charge)).outcome, "duplicate");
+    setTime(atMs + SETTLED_MARK_MS + 1);
+    assert.equal(await recorded(), undefined);
+    assert.equal((await store.settle(charge)).outcome, "stale");
+  });
+
+  test("an ended card is listed until the first card that is given two days after its end", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Llinger", { group: "cards" });
+    const card = {
+      card: "day",
+      plan: "pro",
+      group: "cards",
+      afterPrevious: false,
+      quota: undefined,
+      reference: "code",
+    };
+    const grant = (id: string, lastsMs: number) => store.grant(tag, { ...card, id, lastsMs });
+    const listed = async () => (await store.listCards(tag, true))?.cards.map(({ id }) => id);
+    const startMs = nowMs();
+    await grant("Ll1", 1_000);
+    await grant("Ll2", 1_001);
+    setTime(startMs + 1_000 + ENTITLEMENT_LINGER_MS);
+    assert.deepEqual(await listed(), ["Ll1", "Ll2"]);
+    await grant("Ll3", 30 * DAY_MS);
+    assert.deepEqual(await listed(), ["Ll2", "Ll3"]);
   });
 
   test("a code is valid up to the millisecond before its end", async () => {

@@ -206,6 +206,26 @@ export function recordTests(ask: Ask): void {
     assert.equal(await by("last"), "unknown_key");
   });
 
+  test("of former values that ended at the same time, the one with the smallest hash is forgotten first", async () => {
+    const { store, nowMs } = ask();
+    const tag = await makeAccount(store, "Rforget");
+    const endMs = nowMs() - 60_000;
+    const former: string[] = [];
+    let revision = nowMs() + 60_000;
+    for (let i = 0; i <= KEY_VALUES_MAX; i++) {
+      former.push(i === 0 ? "key" : `forget ${i}`);
+      await store.rotateKey(tag, "key_Rforget", { hash: hashOf(`forget ${i + 1}`), untilMs: endMs }, ++revision);
+    }
+    const known = former.map((value) => hashOf(value)).sort();
+    // The value that was replaced last stays, whatever its hash.
+    const [forgotten] = known.filter((hash) => hash !== hashOf(`forget ${KEY_VALUES_MAX}`));
+    const answers = await Promise.all(known.map((hash) => store.readKey(tag, hash)));
+    assert.deepEqual(
+      known.filter((_, at) => answers[at] === undefined),
+      [forgotten],
+    );
+  });
+
   test("a closed account gets no key, and creating one that it had again returns it as revoked", async () => {
     const { store } = ask();
     const tag = await makeAccount(store, "Rclosedkey");
