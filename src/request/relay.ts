@@ -169,7 +169,7 @@ class StreamRelay {
     const counts = this.#watch.counts();
     if (this.#send(first, counts)) return;
     if (converter.fault) {
-      this.#fail(converter.fault);
+      this.#faulty(converter.fault);
       return;
     }
     this.#boundDrain();
@@ -251,13 +251,15 @@ class StreamRelay {
     const nowMs = clock.monotonicMs();
     const counts = this.#watch.saw(nowMs);
     if (this.#disconnected) {
-      if (this.#disconnected.isOver(chunk.length, converter, counts)) this.#endGone();
+      const isOver = this.#disconnected.isOver(chunk.length, converter, counts);
+      if (isOver && converter.fault) this.#faulty(converter.fault);
+      else if (isOver) this.#endGone();
       else if (this.#delivered || this.#hasId) this.#parts.bill.checkpoint(counts);
       return;
     }
     if (this.#send(frames, counts, nowMs)) return;
     if (converter.fault) {
-      this.#fail(converter.fault);
+      this.#faulty(converter.fault);
       return;
     }
     this.#boundDrain();
@@ -308,6 +310,14 @@ class StreamRelay {
     const isReported = converter.fault !== undefined && converter.fault.cause !== NO_END.cause;
     if (this.#kept && this.#handed && !isReported && !final) this.#endAsKept(this.#kept, ended);
     else this.#endUncounted(ended);
+  }
+
+  /** The upstream's answer is not one, or exceeds a limit of the gateway; then its server may have completed it. */
+  #faulty(fault: UpstreamFault): void {
+    if (this.#kept && this.#handed && isBeyondLimit(fault)) {
+      this.#parts.body.abort();
+      this.#endAsKept(this.#kept, fault);
+    } else this.#endUncounted(fault);
   }
 
   #endUncounted(fault: UpstreamFault, counts?: SeenCounts): void {
@@ -391,7 +401,7 @@ class StreamRelay {
   #fail(fault: UpstreamFault, counts?: SeenCounts): void {
     this.#parts.body.abort();
     this.#askedFor = fault.canBeAskedFor === true;
-    const isTooLarge = this.#askedFor && !fault.ofModel;
+    const isTooLarge = isBeyondLimit(fault);
     this.#stopped ||= isTooLarge;
     // The server may complete an answer that is too large for the gateway's limits, and the client can retrieve it.
     this.#delivered ||= isTooLarge && this.#hasId;
@@ -445,7 +455,7 @@ class StreamRelay {
     const { body, converter } = this.#parts;
     body.abort();
     // An answer that its server broke off cannot be read later.
-    if (converter.fault === undefined) this.#delivered ||= this.#hasId;
+    if (converter.fault === undefined || isBeyondLimit(converter.fault)) this.#delivered ||= this.#hasId;
     this.#end(CLIENT_GONE, false, undefined, counts);
   }
 
@@ -481,6 +491,11 @@ class StreamRelay {
     const bytes = this.#watch.paused ? undefined : converter.heartbeat();
     if (bytes && !reply.gone) reply.write(bytes);
   }
+}
+
+/** Whether an answer is too large for the gateway, which a client can bring about. */
+function isBeyondLimit({ canBeAskedFor, ofModel }: UpstreamFault): boolean {
+  return canBeAskedFor === true && !ofModel;
 }
 
 function bytesOf(frames: readonly ClientFrames[]): Uint8Array {

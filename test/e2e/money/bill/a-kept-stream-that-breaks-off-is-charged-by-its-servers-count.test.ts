@@ -136,6 +136,15 @@ test("so is one whose body ends in the middle of an event", async (t) => {
   assert.deepEqual(await bill(), [["usage", "upstream", 4_000, "upstream_invalid"]]);
 });
 
+test("so is one whose last event is too large for the gateway", async (t) => {
+  const { stream, read, bill } = await scene(t, answer("completed", USAGE));
+  const image = { type: "image_generation_call", id: "ig_1", status: "completed", result: "A".repeat(5 * 1024 * 1024) };
+  const response = { ...answer("completed", USAGE), output: [image] };
+  stream()?.end(event({ type: "response.completed", sequence_number: 1, response }));
+  await read(/response\.failed/);
+  assert.deepEqual(await bill(), [["usage", "upstream", 4_000, "upstream_invalid"]]);
+});
+
 test("an answer that the server does not keep is not charged", async (t) => {
   const { clock, read, bill } = await scene(t, undefined);
   clock.advance(IDLE_MS);
