@@ -5,7 +5,13 @@
 import type { ErrorAnswer } from "../values/errors.ts";
 import { type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { blamesServer, REASONING_REFUSED, refusalMeaning, refusesReasoning } from "../values/upstream-refusals.ts";
+import {
+  blamesServer,
+  isOfOperator,
+  REASONING_REFUSED,
+  refusalMeaning,
+  refusesReasoning,
+} from "../values/upstream-refusals.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { AnsweredModel } from "./answered-model.ts";
 import type { DeltaRun, Varying } from "./delta-template.ts";
@@ -133,7 +139,7 @@ export function reported(type: unknown, code: unknown, message?: unknown, param?
   const words = typeof message === "string" && message.trim() !== "" ? message.slice(0, WORDS_CHARS_MAX) : undefined;
   if (refusesReasoning(names, message)) return { cause: "upstream_rejected", code: REASONING_REFUSED, reason, words };
   const meaning = refusalMeaning(names, message);
-  if (meaning === "quota" || has("authentication_error", "permission_error", "invalid_api_key")) {
+  if (isOfOperator(meaning) || has("authentication_error", "permission_error")) {
     return { cause: "upstream_forbidden", code: "server_error", reason };
   }
   const isRejected = has("invalid_request_error", "invalid_prompt", "context_length_exceeded", "request_too_large");

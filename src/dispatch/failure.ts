@@ -6,6 +6,7 @@ import { type Cause, type Refusal, refusal } from "../values/errors.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import {
   codeOfMeaning,
+  isOfOperator,
   REASONING_REFUSED,
   type RefusalCode,
   type RefusalMeaning,
@@ -189,11 +190,11 @@ function kindOfStatus(status: number): FailureKind {
 }
 
 /**
- * The same, by what the refusal says. An exhausted quota of the account at the vendor concerns the operator. A problem
+ * The same, by what the refusal says. An exhausted quota and a refused key concern the operator. A problem
  * with the contents of the request concerns the caller, even if the server answers 403.
  */
 export function kindOfRefusal(status: number, meaning: RefusalMeaning | undefined): FailureKind {
-  if (meaning === "quota" && status >= 400 && status < 500) return "forbidden";
+  if (isOfOperator(meaning) && status >= 400 && status < 500) return "forbidden";
   if (meaning === "beyond_rate" && status === 429) return "beyond_rate";
   return status === 403 && codeOfMeaning(meaning) !== undefined ? "rejected" : kindOfStatus(status);
 }

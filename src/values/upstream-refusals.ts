@@ -13,9 +13,14 @@ export type RefusalCode =
 /**
  * `quota`: the operator's account at the vendor has no quota left, which the client cannot change. `beyond_rate`: this
  * one request exceeds what the account may use in a minute, so waiting does not help it, and other requests are not
- * affected.
+ * affected. `credential`: the operator's key is refused.
  */
-export type RefusalMeaning = RefusalCode | "quota" | "beyond_rate";
+export type RefusalMeaning = RefusalCode | "quota" | "credential" | "beyond_rate";
+
+/** Whether a refusal is about the operator's account: no other request fares better, and no client can help it. */
+export function isOfOperator(meaning: RefusalMeaning | undefined): boolean {
+  return meaning === "quota" || meaning === "credential";
+}
 
 /** Codes and types of vendors, in lowercase. */
 const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeaning>([
@@ -36,6 +41,7 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
   ["exceeded_current_quota_error", "quota"],
   ["billing_not_active", "quota"],
   ["billing_error", "quota"],
+  ["invalid_api_key", "credential"],
 ]);
 
 /** `invalid_image_url`, `image_too_large` and similar codes. */
@@ -52,6 +58,8 @@ const SENTENCES: readonly (readonly [RegExp, RefusalMeaning])[] = [
     /^\s*(?:error: |access denied[,.:] )?(?:(?:your|this|the) )?(?:credit balance is too low|insufficient (?:account )?balance|account (?:is )?(?:overdue|in arrears))/i,
     "quota",
   ],
+  // xAI and Gemini answer 400.
+  [/^\s*(?:error: )?(?:incorrect api key provided|api key not (?:valid|found)|invalid api key)\b/i, "credential"],
   [
     new RegExp(
       [
@@ -146,7 +154,7 @@ export function refusalMeaning(names: readonly unknown[], message: unknown): Ref
   if (codes.some((name) => IMAGE_CODE.test(name))) return "invalid_image";
   if (typeof message !== "string") return undefined;
   return SENTENCES.find(([sentence, meaning]) => {
-    if (meaning === "quota") return sentence.test(message);
+    if (isOfOperator(meaning)) return sentence.test(message);
     return saysItself(message, sentence, meaning === "invalid_image" ? PREFIXES_AND_PATH : PREFIXES);
   })?.[1];
 }
@@ -217,7 +225,7 @@ export function refusalCode(code: unknown): RefusalCode | undefined {
 
 /** The client's code for the meaning of a refusal; undefined if it is about the operator's account. */
 export function codeOfMeaning(meaning: RefusalMeaning | undefined): RefusalCode | undefined {
-  return meaning === "quota" || meaning === "beyond_rate" ? undefined : meaning;
+  return meaning === "quota" || meaning === "credential" || meaning === "beyond_rate" ? undefined : meaning;
 }
 
 /** The sentence on which a messages client compacts its conversation: the vendor's own. */

@@ -74,14 +74,16 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   if (outer === undefined) return NO_WORDS;
   const answer = providersOwn(outer) ?? outer;
   const error = isObject(answer.error) ? answer.error : answer;
-  const text = messageOf(answer, error);
+  const finding = findingIn(answer, error);
+  const text = messageOf(answer, error) ?? finding?.text;
+  const placed = finding?.place !== undefined && text === finding.text ? `${finding.place.join(".")}: ${text}` : text;
   return {
-    message: text === undefined ? undefined : cleanedWords(text, settings),
+    message: placed === undefined ? undefined : cleanedWords(placed, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
     itemUnknown: ITEM_UNKNOWN.test(text ?? ""),
     reasoningRefused: refusesReasoning([error.code, error.type], text),
     meaning: refusalMeaning([error.code, error.type, error.status], text),
-    said: error,
+    said: error.param == null && finding?.place ? { code: error.code, param: paramOf(finding.place) } : error,
   };
 }
 
@@ -104,15 +106,38 @@ function providersOwn(answer: Record<string, unknown>): Record<string, unknown> 
   return own && messageOf(own, isObject(own.error) ? own.error : own) !== undefined ? own : undefined;
 }
 
-/** `error.message` (all three protocols), `error` or `message` as text, `detail` as text or as a list of findings. */
+/** `error.message` (all three protocols), `error` or `message` as text, `detail` as text. */
 function messageOf(answer: Record<string, unknown>, error: Record<string, unknown>): string | undefined {
-  const found = [error.message, answer.error, answer.message, answer.detail, firstFinding(answer.detail)];
-  return found.find((text): text is string => typeof text === "string" && text.trim() !== "");
+  return [error.message, answer.error, answer.message, answer.detail].find(isText);
 }
 
-function firstFinding(detail: unknown): unknown {
-  const first: unknown = Array.isArray(detail) ? detail[0] : undefined;
-  return isObject(first) ? first.msg : undefined;
+function isText(text: unknown): text is string {
+  return typeof text === "string" && text.trim() !== "";
+}
+
+/** What a server in Python finds wrong about a body: `{"loc": ["body", "messages", 0, "name"], "msg": "..."}`. */
+interface Finding {
+  readonly text: string;
+  /** Names and indexes; undefined if there are none. */
+  readonly place: readonly (string | number)[] | undefined;
+}
+
+/** The first finding of `detail` (FastAPI), of `message`, or of `message.detail` (Mistral). */
+function findingIn(answer: Record<string, unknown>, error: Record<string, unknown>): Finding | undefined {
+  const inMessage = isObject(error.message) ? error.message.detail : error.message;
+  const list = [answer.detail, inMessage].find(Array.isArray);
+  const first: unknown = list?.[0];
+  if (!isObject(first) || !isText(first.msg)) return undefined;
+  const loc: unknown[] = Array.isArray(first.loc) ? first.loc : [];
+  const place = (loc[0] === "body" ? loc.slice(1) : loc).filter((one) => typeof one === "string" || isIndex(one));
+  return { text: first.msg, place: place.length === 0 ? undefined : (place as (string | number)[]) };
+}
+
+const isIndex = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value);
+
+/** `messages[0].name`, as OpenAI's servers write it. */
+function paramOf(place: readonly (string | number)[]): string {
+  return place.map((one, at) => (typeof one === "number" ? `[${one}]` : at === 0 ? one : `.${one}`)).join("");
 }
 
 /** OpenAI's and Azure's sentence, also with a 404. */
@@ -152,7 +177,7 @@ const PARAM = /^[A-Za-z_](?:[\w.-]|\[\d{0,6}\]){0,127}$/;
 
 /** Codes of which clients conclude something that is not true of this gateway or its key, or that are retried. */
 const MISLEADING: ReadonlySet<string> = new Set([
-  ...["invalid_api_key", "insufficient_quota", "model_not_found"],
+  ...["insufficient_quota", "model_not_found"],
   ...["rate_limit_exceeded", "server_error", "server_is_overloaded"],
 ]);
 
