@@ -102,7 +102,7 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
   let refusedBy: Refusal | undefined;
   let full: Route[] | undefined;
   for (const route of routes) {
-    const upstream = pool.get(route.upstream);
+    const upstream = upstreamOf(route, pool);
     if (!upstream) continue;
     if (!ask.needsNoSlot && !upstream.slots.hasRoom()) {
       full ??= [];
@@ -124,6 +124,15 @@ function firstWithRoom<T>(ask: DispatchAsk<T>, routes: readonly Route[], pool: U
   }
   if (candidates.length > 0) return { kind: "full", candidates };
   return { kind: "refused", refusal: refusedBy ?? refusal("upstream_unavailable") };
+}
+
+/**
+ * The upstream of a route; undefined if a reload has removed it since the request was admitted, or has given its name
+ * to a server of another protocol, which would get a body that it cannot read.
+ */
+function upstreamOf(route: Route, pool: UpstreamPool): Upstream | undefined {
+  const upstream = pool.get(route.upstream);
+  return upstream?.settings.protocol === route.protocol ? upstream : undefined;
 }
 
 /** The routes that remain after a failure, best first. */

@@ -19,6 +19,7 @@ import {
 } from "./rig.ts";
 
 const QUESTION = { stream: false, needsNoSlot: true, method: "GET", pathSuffix: "/resp_1" } as const;
+const ROUTE = route("east", {}, "responses");
 
 test("it is answered while streams have all slots, and takes none", async (t) => {
   const base = await httpServer(t, (request, response) => {
@@ -31,13 +32,13 @@ test("it is answered while streams have all slots, and takes none", async (t) =>
   const { dispatcher } = rig(t, [upstream("east", base, { protocol: "responses", maxConcurrency: 2 })]);
   const streams = [];
   for (let count = 0; count < 2; count++) {
-    const stream = await dispatcher.run(ask([route("east")]));
+    const stream = await dispatcher.run(ask([ROUTE]));
     assertAnswered(stream);
     streams.push(stream);
   }
-  assertAnswered(await dispatcher.run(ask([route("east")], { ...QUESTION, encodeFor: noBody })));
+  assertAnswered(await dispatcher.run(ask([ROUTE], { ...QUESTION, encodeFor: noBody })));
   assert.equal(dispatcher.report()[0]?.inFlight, 2);
-  const refused = await dispatcher.run(ask([route("east")]));
+  const refused = await dispatcher.run(ask([ROUTE]));
   assert.equal(refused.answered, false, "a request of a client still needs a slot");
   for (const { body } of streams) body?.abort();
 });
