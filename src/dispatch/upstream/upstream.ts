@@ -67,6 +67,7 @@ export class Upstream {
   readonly #path: string;
   readonly #query: string;
   readonly #head: ReturnType<typeof compileRequestHead>;
+  #closing: Promise<void> | undefined;
 
   /**
    * @param slots of an upstream that this one replaces; by default it has its own.
@@ -163,9 +164,10 @@ export class Upstream {
     this.#pool.dispatch({ method, path, headers, blocking: false, idempotent: false }, handler);
   }
 
-  /** Accepts no new request, lets the running ones finish, then closes every connection. */
-  async close(): Promise<void> {
-    if (!this.#pool.closed) await this.#pool.close();
+  /** Accepts no new request, lets the running ones finish, then closes every connection. Each call waits for that. */
+  close(): Promise<void> {
+    this.#closing ??= this.#pool.close();
+    return this.#closing;
   }
 }
 
