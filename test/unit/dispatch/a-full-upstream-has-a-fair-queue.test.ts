@@ -55,6 +55,18 @@ test("within an account, too, a key makes room only for one with at least two fe
   assert.deepEqual(emptied(line), ["a1/1", "a2/1", "a1/2"]);
 });
 
+test("the only request of a key or an account may leave, and the others keep their turns", () => {
+  const line = new FairQueue<One>(100);
+  const [ofKey, ofAccount] = [one("a1/1"), one("b1/1")];
+  for (const entering of [ofKey, ofAccount, one("a2/1"), one("c1/1")]) line.enter(entering);
+  line.leave(ofKey);
+  line.leave(ofAccount);
+  assert.equal(line.length, 2);
+  assert.deepEqual(emptied(line), ["a2/1", "c1/1"]);
+  line.leave(ofKey);
+  assert.equal(line.length, 0, "a request that is not here changes nothing");
+});
+
 test("a queue of size 0 accepts no request", () => {
   const line = new FairQueue<One>(0);
   const first = one("a1/1");

@@ -20,6 +20,7 @@ import {
   rig,
   route,
   SSE_HEAD,
+  settled,
   timeouts,
   upstream,
 } from "./rig.ts";
@@ -136,6 +137,35 @@ test("C3: the end of an upstream is reported at once after the data, also to a p
   });
   await over.promise;
   assert.equal(result.token.chunks.join("") + heard.join(""), "data: first\n\ndata: second\n\nupstream_unavailable");
+});
+
+test("a firm pause holds everything back until the reader resumes, also after the end of the upstream", {
+  timeout: 10_000,
+}, async (t) => {
+  const asked = Promise.withResolvers<Socket>();
+  const base = await rawServer(t, ({ socket }) => {
+    socket.write(OPEN);
+    asked.resolve(socket);
+  });
+  const { dispatcher } = rig(t, [upstream("east", base)]);
+  const result = await dispatcher.run(ask([route("east")]));
+  assertAnswered(result);
+  const { body } = result;
+  body?.pause(true);
+  const heard: string[] = [];
+  const over = Promise.withResolvers<void>();
+  body?.consume({
+    data: (chunk) => heard.push(Buffer.from(chunk).toString()),
+    end: () => over.resolve(),
+    error: ({ cause }) => over.reject(new Error(cause)),
+  });
+  (await asked.promise).write(`${chunked("data: second\n\n")}0\r\n\r\n`);
+  while (dispatcher.inFlight().get("east") !== 0) await settled();
+  await settled();
+  assert.deepEqual(heard, []);
+  body?.resume();
+  await over.promise;
+  assert.equal(result.token.chunks.join("") + heard.join(""), "data: first\n\ndata: second\n\n");
 });
 
 test("C3: silence inside the body is upstream_timeout, but not while the reader pauses", async (t) => {
