@@ -43,7 +43,7 @@ test("a fifth answer waits until one of the four is read; those of another upstr
     else if (request.url?.endsWith("/small")) response.end("{}");
     else if (slow.push(response) === 4) fourBegun.resolve();
   });
-  const both = ["east", "west"].map((name) => upstream(name, base, { protocol: "responses" }));
+  const both = ["east", "west"].map((name) => upstream(name, base));
   const { dispatcher } = rig(t, both);
   const answered: string[] = [];
   const question = async (name: string, suffix: string) => {
