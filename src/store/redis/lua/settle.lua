@@ -36,7 +36,7 @@ end
 
 -- Among how many lines a settlement without hold and mark looks for lines of its request, and how long after its
 -- admission they may have been written.
-local LATE_LINES_MAX, LATE_LINES_MS = 512, 3600000
+local LATE_LINES_MAX, LATE_LINES_MS = '64', 3600000
 
 local function read()
   local spending = 'spent'
@@ -73,22 +73,14 @@ if not stored then
     local found = redis.call('XRANGE', ledger, text(middle) .. '-0', '+', 'COUNT', '1')[1]
     if found and tonumber(found[2][2]) < admitted_at then low = middle + 1 else high = middle end
   end
-  local place, looked, charged, first = text(low) .. '-0', 0, 0, ''
-  while place do
-    local page = redis.call('XRANGE', ledger, place, '+', 'COUNT', '64')
-    looked = looked + 64
-    place = #page == 64 and looked < LATE_LINES_MAX and '(' .. page[64][1] or nil
-    for _, found in ipairs(page) do
-      local said = found[2]
-      local kind = said[LINE.kind - LINE_HEAD]
-      if tonumber(said[2]) > admitted_at + LATE_LINES_MS then
-        place = nil
-        break
-      end
-      if said[LINE.ref - LINE_HEAD] == rid and (kind == 'usage' or kind == 'absorbed') then
-        if first == '' then first = text(number_of(found[1])) end
-        if kind == 'usage' or said[6] == args[13] then charged = charged + amount(said[LINE.amount - LINE_HEAD]) end
-      end
+  local charged, first = 0, ''
+  for _, found in ipairs(redis.call('XRANGE', ledger, text(low) .. '-0', '+', 'COUNT', LATE_LINES_MAX)) do
+    local members = found[2]
+    local kind = members[LINE.kind - LINE_HEAD]
+    if tonumber(members[2]) > admitted_at + LATE_LINES_MS then break end
+    if members[LINE.ref - LINE_HEAD] == rid and (kind == 'usage' or kind == 'absorbed') then
+      if first == '' then first = text(number_of(found[1])) end
+      if kind == 'usage' or members[6] == args[13] then charged = charged + amount(members[LINE.amount - LINE_HEAD]) end
     end
   end
   if first ~= '' then
