@@ -89,9 +89,10 @@ test("a silent upstream that still writes is waited for; its answer later counts
   assert.equal((await stream.ended).counts.usage?.output, 4_000);
 });
 
-test("one that does not is asked once", async () => {
+test("one that does not is asked once, whatever it has sent before", async () => {
   const answers: KeptState[] = [COUNTED];
   const stream = new Relayed({ semantic: false, kept: async () => answers.shift() ?? UNKNOWN });
+  stream.say();
   assert.equal(await stream.isWorking?.(), false);
   stream.upstreamFails("upstream_timeout");
   assert.equal((await stream.ended).counts.usage?.output, 4_000);
