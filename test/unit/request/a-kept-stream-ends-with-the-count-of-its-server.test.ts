@@ -80,6 +80,16 @@ for (const [title, last, owed] of [
   });
 }
 
+test("what it said at an earlier silence than the last one does not apply", async () => {
+  const answers: KeptState[] = [RUNNING, UNKNOWN, UNKNOWN];
+  const stream = new Relayed({ semantic: false, kept: async () => answers.shift() ?? NONE });
+  assert.equal(await stream.isWorking?.(), true);
+  assert.equal(await stream.isWorking?.(), false);
+  stream.say();
+  stream.upstreamFails("upstream_timeout");
+  assert.equal((await stream.ended).delivered, false);
+});
+
 test("a silent upstream that still writes is waited for; its answer later counts as new", async () => {
   const answers: KeptState[] = [RUNNING, RUNNING, COUNTED];
   const stream = new Relayed({ semantic: false, kept: async () => answers.shift() ?? UNKNOWN });
@@ -171,6 +181,21 @@ test("a stream that nobody keeps is not asked about", async () => {
   assert.equal(stream.isWorking, undefined);
   stream.upstreamFails("upstream_timeout");
   assert.equal((await stream.ended).delivered, false);
+});
+
+test("a client that has left before the first frame cannot have the id, so nothing is asked and charged", async () => {
+  let asked = 0;
+  const stream = new Relayed({
+    ...{ semantic: false, gone: true, leaving: LEAVING },
+    kept: async () => {
+      asked++;
+      return COUNTED;
+    },
+  });
+  assert.equal(await stream.isWorking?.(), false);
+  stream.upstreamFails("upstream_timeout");
+  const { delivered, counts } = await stream.ended;
+  assert.deepEqual([delivered, counts.final, asked], [false, false, 0]);
 });
 
 test("a stream that has its count is not asked about, also if its client has disconnected", async () => {

@@ -24,6 +24,8 @@ interface RelayedOptions {
   /** What its upstream says about the answer that it keeps; undefined: it keeps none. */
   readonly kept?: () => Promise<KeptState>;
   readonly heldBackMsMax?: number;
+  /** Whether its client has disconnected before the first frame. */
+  readonly gone?: boolean;
 }
 
 /** A stream that has begun with one frame. */
@@ -68,7 +70,9 @@ export class Relayed {
     heartbeat,
     kept,
     heldBackMsMax,
+    gone = false,
   }: RelayedOptions = {}) {
+    this.#isGone = gone;
     const frame = { bytes: Buffer.from("a"), semantic, terminal: false };
     const isGone = () => this.#isGone;
     this.ended = relayStream({
@@ -95,6 +99,7 @@ export class Relayed {
         },
         onGone: (task) => {
           this.#leave = task;
+          if (gone) task();
         },
       },
       converter: this.#converter(frame, heartbeat),
