@@ -18,6 +18,7 @@ import {
 } from "../decision.ts";
 import type { ExtendAnswer, ExtendAsk } from "../extension.ts";
 import { admittedOf, type HoldRecord } from "../hold-record.ts";
+import { asOfNow, periodOf } from "../limits/budgets.ts";
 import { accountId, OVERRUN_BUCKET, requestBucket, tokenBucket } from "../names.ts";
 import type { Key } from "../records.ts";
 import { budgetRest, findBudget, openCounted, openPeriod } from "./budgets.ts";
@@ -105,7 +106,11 @@ function hold(context: Context, ask: AdmitAsk, key: KeyFacts, granted: Granted, 
   const untilMs = nowMs + ask.holdTtlMs;
   const { idempotency } = ask;
   // Done first: if the disk refuses the period, no hold is left behind that is never released.
-  if (granted.hold > 0n) for (const { field, counts } of granted.budgets) openPeriod(context, ask.tag, field, counts);
+  if (granted.hold > 0n) {
+    for (const { name, field } of granted.budgets) {
+      openPeriod(context, ask.tag, field, (found) => asOfNow(found, periodOf(name.span, nowMs)));
+    }
+  }
   if (idempotency) takeKey(context.db, { ...ask, idempotency }, untilMs, nowMs);
   const { scope } = granted;
   const answer = admittedNow(ask, key, granted, nowMs);

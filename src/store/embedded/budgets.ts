@@ -3,7 +3,7 @@
  * the same.
  */
 import type { AccountTag } from "../../values/key.ts";
-import { added, asOfNow, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
+import { added, type BudgetCounts, budgetField, movedOn, placeOf, readCounted } from "../limits/budgets.ts";
 import { BUDGET_SPANS, type LimitSet, NO_LIMITS_SET, readLimitsText, strictest } from "../limits/limits.ts";
 import type { Context } from "./context.ts";
 import { writeBudget } from "./database/batch.ts";
@@ -67,19 +67,27 @@ export function allBudgets(context: Context, tag: AccountTag): Readonly<Record<s
 }
 
 /**
- * Stores the period in which a request begins to hold of a budget, unless it is the latest already. @param counts as
- * they are in it.
+ * Stores the period in which a request begins to hold of a budget, unless it is the latest already.
+ * @param move gives the figures with that period.
  */
-export function openPeriod(context: Context, tag: AccountTag, field: string, { now: { period } }: BudgetCounts): void {
+export function openPeriod(
+  context: Context,
+  tag: AccountTag,
+  field: string,
+  move: (found: BudgetCounts | undefined) => BudgetCounts,
+): void {
   const find = () => findBudget(context, tag, field);
   const was = find();
-  if (was?.now.period === period) return;
+  const { now, before } = move(was);
+  if (was?.now.period === now.period) return;
   // Read again inside: settlements that are committed first but fail are rolled back, together with their spending.
-  context.db.commitNormal(() => writeBudget(context.db, tag, field, asOfNow(find(), period)));
-  // What is held in a period that was dropped is not part of the budget any more.
+  context.db.commitNormal(() => writeBudget(context.db, tag, field, move(find())));
+  // What is held in a period whose figures are no longer kept is not part of the budget any more.
   const { heldByBudget } = context.live(tag);
   for (const sums of [was?.now, was?.before]) {
-    if (sums && sums.period > period + 1) heldByBudget.delete(heldName(field, sums.period));
+    if (sums && sums.period !== now.period && sums.period !== before.period) {
+      heldByBudget.delete(heldName(field, sums.period));
+    }
   }
 }
 
@@ -138,7 +146,7 @@ export function openCounted(context: Context, tag: AccountTag, { keyId, counted 
   for (const budget of readCounted(counted).budgets) {
     const field = budgetField(budget, keyId);
     const counts = movedOn(findBudget(context, tag, field), budget.period);
-    if (placeOf(counts, budget.period)) openPeriod(context, tag, field, counts);
+    if (placeOf(counts, budget.period)) openPeriod(context, tag, field, (found) => movedOn(found, budget.period));
   }
 }
 

@@ -51,20 +51,29 @@ export function periodEndMs(span: BudgetSpan, period: number): number | undefine
 const none = (period: number): BudgetSums => ({ period, spent: 0n, held: 0n });
 
 /**
- * The figures with `period` as their latest, unless a later one is recorded: a clock that goes back reopens no period.
+ * The figures with those of `period` among them: as the latest, unless a later one is recorded. A clock that goes back
+ * reopens no period.
  */
 export function movedOn(counts: BudgetCounts | undefined, period: number): BudgetCounts {
   if (counts === undefined) return { now: none(period), before: none(0) };
-  return period > counts.now.period ? { now: none(period), before: counts.now } : counts;
+  if (period <= counts.now.period || period === counts.before.period) return counts;
+  return { now: none(period), before: counts.now };
 }
 
 /**
- * The same for the current period. A later period is kept if it is the next one. Any other was recorded while the clock
- * was wrong: it is dropped, because the budget would not start again until the clock is there.
+ * The same for the current period. A later period goes on if it is the next one. Any other was recorded while the clock
+ * was wrong, or the clock is wrong now: its figures stay as those of the period before, and the budget continues in the
+ * current one. Otherwise it would not begin again until the clock is there.
  */
 export function asOfNow(counts: BudgetCounts | undefined, period: number): BudgetCounts {
-  if (counts === undefined || counts.now.period <= period + 1) return movedOn(counts, period);
-  return asOfNow(counts.before.period === 0 ? undefined : { now: counts.before, before: none(0) }, period);
+  if (counts === undefined || counts.now.period === period) return movedOn(counts, period);
+  const { now, before } = counts;
+  const [later, earlier] = now.period >= before.period ? [now, before] : [before, now];
+  if (later.period <= period + 1) {
+    return later.period < period ? { now: none(period), before: later } : { now: later, before: earlier };
+  }
+  if (earlier.period >= period && earlier.period <= period + 1) return { now: earlier, before: later };
+  return { now: none(period), before: earlier.period > 0 && earlier.period < period ? earlier : later };
 }
 
 /** Where a period's figures are; undefined: it ended so long ago that nothing is kept of it. */

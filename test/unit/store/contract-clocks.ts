@@ -164,15 +164,51 @@ export function clockTests(ask: Ask): void {
     setTime(aheadMs);
     const ofThen = admitAsk({ tag, requestId: ridOf(1_001), holdTtlMs: 800 * DAY_MS });
     const permit = admitted(await store.admit(ofThen));
-    assert.deepEqual(await useUp(), [150n, "key_budget", dayEnds(aheadMs)]);
+    const charged = admitAsk({ tag, requestId: ridOf(1_002), holdTtlMs: 800 * DAY_MS });
+    const otherPermit = admitted(await store.admit(charged));
+    assert.deepEqual(await useUp(), [50n, "key_budget", dayEnds(aheadMs)]);
     setTime(startMs + 1);
     // What was spent in the present period before still counts.
     assert.deepEqual(await useUp(), [200n, "key_budget", dayEnds(startMs)]);
-    // The end of a request of a dropped period changes nothing in the present one.
+    // A request of that time is counted there, and changes nothing in the present period.
     await store.settle(settleAsk(ofThen, permit, { voided: true }));
+    assert.deepEqual(await useUp(), [0n, "key_budget", dayEnds(startMs)]);
+    const figures = async () => (await store.inspect(tag))?.budgets["d/key_Jumpbudget"];
+    const [today, then] = [startMs / DAY_MS, aheadMs / DAY_MS];
+    assert.deepEqual(await figures(), {
+      now: { period: today, spent: 50n, held: 200n },
+      before: { period: then, spent: 0n, held: 150n },
+    });
+    // The clock is ahead again for a moment: nothing is lost.
+    setTime(aheadMs + 1);
+    assert.deepEqual(await useUp(), [100n, "key_budget", dayEnds(aheadMs)]);
+    setTime(startMs + 2);
     assert.deepEqual(await useUp(), [0n, "key_budget", dayEnds(startMs)]);
     setTime(dayEnds(startMs));
     assert.deepEqual(await useUp(), [250n, "key_budget", dayEnds(dayEnds(startMs))]);
+    // The figures of that time are gone by now. A charge of it opens them again, with nothing held.
+    await store.settle(settleAsk(charged, otherPermit, { amount: 30n }));
+    assert.deepEqual(await figures(), {
+      now: { period: then, spent: 30n, held: 0n },
+      before: { period: today + 1, spent: 0n, held: 250n },
+    });
+    assert.deepEqual(await useUp(), [0n, "key_budget", dayEnds(dayEnds(startMs))]);
+  });
+
+  test("a budget is not lost while the clock is years behind (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpbehind", { funds: 10_000n });
+    await store.changeKey(tag, "key_Jumpbehind", { limits: limitsText({ budgets: { week: nanoUsd(100n) } }) });
+    const startMs = nowMs();
+    let number = 0;
+    const go = async () => causeOf(await store.admit(admitAsk({ tag, requestId: ridOf(++number) })));
+    assert.deepEqual([await go(), await go()], ["admitted", "key_budget"]);
+    setTime(startMs - 400 * DAY_MS);
+    assert.deepEqual([await go(), await go()], ["admitted", "key_budget"]);
+    setTime(startMs + 1);
+    assert.equal(await go(), "key_budget");
+    setTime(startMs + 7 * DAY_MS);
+    assert.equal(await go(), "admitted");
   });
 
   test("a budget of a clock that goes back by a day is not opened again (row E1)", async () => {

@@ -1,6 +1,7 @@
 // docs/failure-model.md row B11: requirements on a Redis are checked with INFO.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { StoreError } from "../../../src/store/contract.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { checkFitness } from "../../../src/store/redis/connection/health.ts";
@@ -47,6 +48,29 @@ test("a Redis that is out of memory is unusable until it has memory again, since
   await assert.rejects(store.check(), /out of memory \(maxmemory: 1 bytes\) and accepts no writes/);
   await redis.command("CONFIG", "SET", "maxmemory", "0");
   await store.check();
+});
+
+test("what waits for a slow replica does not count as memory that is full, since Redis accepts writes all the same", async (t) => {
+  const buffers = ["--client-output-buffer-limit", "replica 0 0 0", "--repl-backlog-size", "16kb"];
+  const redis = await startRedis({ args: buffers });
+  t.after(() => redis.stop());
+  const replica = await startRedis();
+  t.after(() => replica.stop());
+  await replica.command("REPLICAOF", "127.0.0.1", `${redis.port}`);
+  while (!(await redis.command("INFO", "replication")).includes("state=online")) await setTimeout(50);
+  const store = await openStore({ kind: "redis", url: new Secret(redis.url) }, PATIENT);
+  t.after(() => store.close());
+  replica.freeze();
+  for (let i = 0; i < 40; i++) await redis.command("SET", "value", "x".repeat(1_000_000));
+  const memory = await redis.command("INFO", "memory");
+  const bytes = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(memory)?.[1]);
+  const [used, waiting] = [bytes("used_memory"), bytes("mem_not_counted_for_evict")];
+  assert.ok(waiting > 10_000_000, `${waiting} bytes wait for the replica`);
+  await redis.command("CONFIG", "SET", "maxmemory", `${used - Math.floor(waiting / 2)}`);
+  assert.match(await redis.command("SET", "value", "written"), /OK/);
+  await store.check();
+  await redis.command("CONFIG", "SET", "maxmemory", "1");
+  await assert.rejects(store.check(), /out of memory/);
 });
 
 test("a Redis that demands a replica and has none takes no write", async () => {

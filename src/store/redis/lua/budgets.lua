@@ -50,25 +50,41 @@ local function budget_kit()
     return 'b:' .. letter .. '/' .. key_id
   end
 
-  -- A budget's figures with `period` as their latest, unless a later one is recorded: period, spent, held, and the same
-  -- for the period before. A clock that goes back reopens no period.
-  local function budget_of(stored, period, field)
-    if not stored then return { period, 0, 0, 0, 0, 0 } end
+  local function budget_read(stored, field)
     local b = {}
     for figure in string.gmatch(stored, '%d+') do b[#b + 1] = stored_number(figure, field) end
     if #b ~= 6 then damaged(account .. ' ' .. field) end
-    if period > b[1] then return { period, 0, 0, b[1], b[2], b[3] } end
     return b
   end
 
-  -- The same for the current period. A later period is kept if it is the next one. Any other was recorded while the
-  -- clock was wrong: it is dropped, because the budget would not start again until the clock is there.
+  -- A budget's figures with those of `period` among them: as the latest, unless a later one is recorded. Period, spent,
+  -- held, and the same for the period before. A clock that goes back reopens no period.
+  local function budget_of(stored, period, field)
+    if not stored then return { period, 0, 0, 0, 0, 0 } end
+    local b = budget_read(stored, field)
+    if period > b[1] and period ~= b[4] then return { period, 0, 0, b[1], b[2], b[3] } end
+    return b
+  end
+
+  -- The same for the current period. A later period goes on if it is the next one. Any other was recorded while the
+  -- clock was wrong, or the clock is wrong now: its figures stay as those of the period before, and the budget continues
+  -- in the current one. Otherwise it would not begin again until the clock is there.
   local function budget_as_of_now(stored, period, field)
-    local b = budget_of(stored, period, field)
-    if b[1] <= period + 1 then return b end
-    if b[4] == 0 or b[4] > period + 1 then return { period, 0, 0, 0, 0, 0 } end
-    if period > b[4] then return { period, 0, 0, b[4], b[5], b[6] } end
-    return { b[4], b[5], b[6], 0, 0, 0 }
+    if not stored then return { period, 0, 0, 0, 0, 0 } end
+    local b = budget_read(stored, field)
+    if b[1] == period then return b end
+    local later, earlier = 1, 4
+    if b[1] < b[4] then later, earlier = 4, 1 end
+    local now, before = nil, later
+    if b[later] <= period + 1 then
+      if b[later] >= period then now, before = later, earlier end
+    elseif b[earlier] >= period and b[earlier] <= period + 1 then
+      now = earlier
+    elseif b[earlier] > 0 and b[earlier] < period then
+      before = earlier
+    end
+    if not now then return { period, 0, 0, b[before], b[before + 1], b[before + 2] } end
+    return { b[now], b[now + 1], b[now + 2], b[before], b[before + 1], b[before + 2] }
   end
 
   local function budget_text(b)
@@ -119,7 +135,7 @@ local function budget_kit()
     for i, stored in ipairs(redis.call('HMGET', account, unpack(fields))) do
       local budget = found[i]
       budget.figures = budget_of(stored, as_stored and 0 or budget.period, budget.field)
-      budget.is_new = not stored or budget.period > tonumber(string.match(stored, '^%d+'))
+      budget.is_new = not stored or budget.figures[1] ~= tonumber(string.match(stored, '^%d+'))
       budget.at = budget_place(budget.figures, budget.period)
     end
     return found
