@@ -261,6 +261,17 @@ export function budgetTests(ask: Ask): void {
     assert.deepEqual([state?.budgets[`d/${id}`]?.now.spent, state?.budgets.M?.now.spent], [270n, 120n]);
   });
 
+  test("a charge above its hold takes the whole rest of a cap, to which its own hold belongs", async () => {
+    const { store, tag, set, admit, request } = await limited(ask, "Bcapown", {});
+    await set(usd({ month: 250n }), "caps");
+    const permit = admitted(await admit(1));
+    admitted(await admit(2));
+    assert.equal(permit.hold, 100n);
+    const answer = await store.settle(settleAsk(request(1), permit, { amount: 200n }));
+    assert.deepEqual(answer.outcome === "settled" && [answer.charged, answer.absorbed], [150n, 50n]);
+    assert.equal((await store.inspect(tag))?.account.balance, 99_850n);
+  });
+
   test("charges above the hold count in full even if the owner raises the budget before each of them", async () => {
     const { store, tag, id, set, admit, request } = await limited(ask, "Bown", usd({ total: 100n }), 1_000n);
     for (const n of [1, 2, 3, 4]) {
