@@ -27,9 +27,14 @@ export function renderError(answer: ErrorAnswer, requestId: string): string {
 
 /** The data of the chunk that ends a failed stream; no `[DONE]` follows (ARCHITECTURE.md promise 8). */
 export function renderStreamFailure(answer: ErrorAnswer, code: string, requestId: string): string {
+  return JSON.stringify({ error: streamError(answer, code, requestId) });
+}
+
+/** The `error` object of a stream that has begun. */
+export function streamError(answer: ErrorAnswer, code: string, requestId: string): JsonObject {
+  const { message, cause, remedy } = answer;
   const type = streamErrorType(answer, code);
-  const error = { message: answer.message, type, param: null, code, cause: answer.cause, remedy: answer.remedy };
-  return JSON.stringify({ error: { ...error, request_id: requestId } });
+  return { message, type, param: null, code, cause, remedy, request_id: requestId };
 }
 
 /** A stream that has begun cannot have another status, so the type alone says who is at fault. */

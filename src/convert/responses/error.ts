@@ -5,6 +5,8 @@
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
 
+import { streamError } from "../chat/error.ts";
+
 export { renderError } from "../chat/error.ts";
 
 /** Codes at which Codex ends the turn; it retries all others. */
@@ -22,7 +24,8 @@ function streamCode({ cause }: ErrorAnswer, code: string): string {
 
 /**
  * The data of the two events that end a failed stream: `error`, which LangChain and the plain SDK raise, then
- * `response.failed` with the stream's own response id, which Codex classifies.
+ * `response.failed` with the stream's own response id, which Codex classifies. The members of `error` are at its top, as
+ * OpenAI documents it, and in an object, as its servers write it: OpenAI's SDK for Python raises only the latter.
  * @param at the response so far, the next number of the stream, and the value of `x-request-id`.
  */
 export function renderStreamFailure(
@@ -42,7 +45,7 @@ export function renderStreamFailure(
       sequence_number: sequenceNumber,
       cause,
       remedy,
-      request_id: requestId,
+      error: streamError(answer, code, requestId),
     }),
     failed: JSON.stringify({
       type: "response.failed",

@@ -19,11 +19,10 @@ const ERRORS: Readonly<Record<Protocol, (frames: readonly Json[]) => readonly [e
   chat: (frames) => [[recordOf(frames.at(-1)?.error), recordOf(frames.at(-1)?.error).request_id]],
   messages: (frames) => [[recordOf(frames.at(-1)?.error), frames.at(-1)?.request_id]],
   responses(frames) {
-    const [error = {}, failed = {}] = frames.slice(-2);
-    return [
-      [error, error.request_id],
-      [recordOf(recordOf(failed.response).error), error.request_id],
-    ];
+    const [event = {}, failed = {}] = frames.slice(-2);
+    const error = recordOf(event.error);
+    const named = [event, error, recordOf(recordOf(failed.response).error)];
+    return named.map((one) => [one, error.request_id]);
   },
 };
 

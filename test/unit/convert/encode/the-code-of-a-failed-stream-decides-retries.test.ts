@@ -31,7 +31,7 @@ function told(protocol: Protocol, type: string, code: string): string {
 
 test("an overload is retried: by Codex as server_error, by messages clients as overloaded_error", () => {
   const responses = told("responses", "", "server_is_overloaded");
-  assert.equal(responses.match(/"code":"server_error"/g)?.length, 2, "in both events");
+  assert.equal(responses.match(/"code":"server_error"/g)?.length, 3, "in both events, and in the first one's object");
   assert.doesNotMatch(responses, /server_is_overloaded/);
   assert.match(told("messages", "overloaded_error", ""), /"error":\{"type":"overloaded_error"/);
   assert.match(told("messages", "api_error", ""), /"error":\{"type":"overloaded_error"/);
@@ -43,7 +43,7 @@ test("an error of the request itself is not retried", () => {
     ["invalid_prompt", "invalid_prompt"],
     ["invalid_image_url", "invalid_prompt"],
   ] as const) {
-    assert.equal(told("responses", "", code).split(`"code":"${final}"`).length, 3, code);
+    assert.equal(told("responses", "", code).split(`"code":"${final}"`).length, 4, code);
   }
   assert.match(told("messages", "invalid_request_error", ""), /"error":\{"type":"invalid_request_error"/);
 });
