@@ -182,6 +182,14 @@ test("the duration of requests is that of the running ones if they take longer t
   slot.release();
 });
 
+test("of several slots, the next one is expected to be free sooner", () => {
+  const clock = new FakeClock();
+  const slots = new Slots(4, { max: 0, waitMs: 0 }, clock);
+  for (let at = 0; at < 4; at++) slots.take();
+  clock.advance(8_000);
+  assert.equal(slots.retryAfterS(), 2);
+});
+
 test("a wait never outlasts the request's own deadline", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
@@ -308,7 +316,7 @@ test("a reload moves queued requests to the new settings", async (t) => {
   assert.deepEqual([...dispatcher.inFlight().values()], [0]);
 });
 
-test("a reload does not restart the wait of queued requests", async (t) => {
+test("a reload does not restart the wait of queued requests, and its own limit applies to them", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("east", east.base, QUEUE)], clock);
@@ -316,10 +324,10 @@ test("a reload does not restart the wait of queued requests", async (t) => {
   const held = await east.next();
   const waiting = dispatcher.run(asked("a1/2"));
   clock.advance(3_000);
-  dispatcher.replace(new Map([["east", upstream("east", east.base, { ...QUEUE, queue: { max: 2, waitMs: 5_000 } })]]));
+  dispatcher.replace(new Map([["east", upstream("east", east.base, { ...QUEUE, queue: { max: 2, waitMs: 4_000 } })]]));
   await settled();
   assert.equal(dispatcher.report()[0]?.queued, 1);
-  clock.advance(2_000);
+  clock.advance(1_000);
   await settled();
   assert.equal(dispatcher.report()[0]?.queued, 0);
   assert.equal(refusalIn(await waiting).cause, "upstream_rate_limit");

@@ -199,6 +199,16 @@ test("a slow upstream loses its conversations while another is fast", async (t) 
   assert.notEqual(await turn("one"), home);
 });
 
+test("a single slow answer moves no conversation", async (t) => {
+  const { delaysMs, turn } = await paced(t, { a: 0, b: 0 });
+  for (let at = 0; at < 20; at++) await turn(`other-${at}`);
+  const home = await turn("one");
+  delaysMs[home] = 20_000;
+  assert.equal(await turn("one"), home);
+  delaysMs[home] = 0;
+  assert.equal(await turn("one"), home, "the mean is below what counts as slow");
+});
+
 test("a slow upstream keeps its conversations while the others are not much faster", async (t) => {
   const { delaysMs, turn } = await paced(t, { a: 20_000, b: 20_000 });
   for (let at = 0; at < 20; at++) await turn(`other-${at}`);

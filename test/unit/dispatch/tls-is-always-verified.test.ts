@@ -58,6 +58,28 @@ test("70: a certificate of the configured CA for this host is accepted", async (
   assertAnswered(await dispatcher.run(ask([route("east")], { stream: false })));
 });
 
+for (const ca of [undefined, "ours.pem"]) {
+  test(`the configured name of a server is asked for with ${ca ?? "the system's CAs"}`, async (t) => {
+    const asked: string[] = [];
+    const pem = (file: string) => readFileSync(join(dir, file));
+    const server = createServer({
+      key: pem("good.key"),
+      cert: pem("good.pem"),
+      SNICallback(name, done) {
+        asked.push(name);
+        done(null);
+      },
+    });
+    const base = await listening(t, server, "https", "127.0.0.1");
+    const tls = { ...trusting("ours.pem").tls, serverName: "models.example" };
+    const settings = upstream("east", base, { tls: { ...tls, ca: ca && tls.ca } });
+    const { dispatcher } = rig(t, [settings]);
+    const result = await dispatcher.run(ask([route("east")], { stream: false }));
+    assert.equal(refusalIn(result).cause, "upstream_unavailable", "the certificate is for another name");
+    assert.deepEqual(asked, ["models.example"]);
+  });
+}
+
 for (const [name, caFile] of [
   ["elsewhere", "ours.pem"],
   ["expired", "ours.pem"],

@@ -53,6 +53,10 @@ test("the token signs in, the cookie is valid until sign-out, and the audit line
   const browser = { ...OWN, cookie: cookieOf(answer.headers.get("set-cookie")) };
   const session = await visit(console, "GET", "/admin/v1/session", browser);
   assert.deepEqual([session.status, session.json.plans], [200, ["free", "pro"]]);
+  // Cookies do not depend on ports, so those of other programs on the machine come along.
+  for (const cookie of [`other=1; ${browser.cookie}`, `other=1;${browser.cookie}; another=2`]) {
+    assert.equal((await visit(console, "GET", "/admin/v1/session", { ...OWN, cookie })).status, 200);
+  }
   assert.equal((await visit(console, "POST", "/admin/v1/accounts", browser, { name: "alice" })).status, 201);
   assert.equal((await console.ask("POST", "/admin/v1/accounts", { name: "bob" })).status, 201);
   const { json: audit } = await visit(console, "GET", "/admin/v1/audit", browser);

@@ -26,19 +26,23 @@ export async function invitationTo(gateway: GatewayHere, name: string): Promise<
 
 const HEADERS = { "x-tollgate-console": "1", "content-type": "application/json", connection: "close" };
 
-/** Signs in over HTTP. @returns a function that calls the console's API as this owner. */
-export async function signIn(gateway: GatewayHere, name: string): Promise<OwnerAsk> {
+/** Signs in over HTTP. @returns the cookie, as a browser sends it. */
+export async function cookieOf(gateway: GatewayHere, name: string): Promise<string> {
   const token = new URL(await invitationTo(gateway, name)).hash.slice(1);
-  const api = `${gateway.url}/console/api`;
-  const entered = await fetch(`${api}/sign-in/link`, {
+  const entered = await fetch(`${gateway.url}/console/api/sign-in/link`, {
     method: "POST",
     headers: HEADERS,
     body: JSON.stringify({ token }),
   });
   assert.equal(entered.status, 200);
-  const cookie = (entered.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  return (entered.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+}
+
+/** Signs in over HTTP. @returns a function that calls the console's API as this owner. */
+export async function signIn(gateway: GatewayHere, name: string): Promise<OwnerAsk> {
+  const cookie = await cookieOf(gateway, name);
   return async (method, path, body) => {
-    const response = await fetch(api + path, {
+    const response = await fetch(`${gateway.url}/console/api${path}`, {
       method,
       headers: { ...HEADERS, cookie },
       ...(body && { body: JSON.stringify(body) }),
