@@ -138,6 +138,25 @@ test("60: a secret at the end of the searched text is not shown in part, even if
   assert.doesNotMatch(refusal.upstreamMessage ?? "", new RegExp(UPSTREAM_KEY.slice(0, 4)));
 });
 
+test("60: a long secret at the end of the searched text is not shown in part either", async () => {
+  const { cleanedWords } = await import("../../../src/dispatch/upstream/words.ts");
+  const long = `long-${"k".repeat(900)}`;
+  const settings = upstream("east", "https://gw.example:8443/v1", { headers: new Map([["x-long", new Secret(long)]]) });
+  const addresses = "https://gw.example:8443/v1 ".repeat(118);
+  const before = addresses + "x ".repeat((3_200 - addresses.length) / 2);
+  assert.doesNotMatch(cleanedWords(`${before}${long} ${"y ".repeat(990)}`, settings) ?? "", /kk/);
+});
+
+test("60: of two secrets that begin alike, the longer one is removed completely", async () => {
+  const { cleanedWords } = await import("../../../src/dispatch/upstream/words.ts");
+  const headers = new Map([
+    ["x-team", new Secret("blue-team")],
+    ["x-token", new Secret("blue-team/7f3a9c")],
+  ]);
+  const settings = upstream("east", "https://gw.example:8443/v1", { headers });
+  assert.equal(cleanedWords("no right for blue-team/7f3a9c", settings), "no right for [removed]");
+});
+
 test("a 400 that is not JSON, or too long to read, gets the gateway's own message", async (t) => {
   for (const body of ["<html>canary</html>", `{"error":{"message":"${"canary ".repeat(12_000)}"}}`]) {
     const { refusal } = await refusalFor(t, jsonReply(body, "400 Bad"));

@@ -9,12 +9,15 @@ const STARTED_MS = 1_790_000_000_000;
 interface Received {
   readonly resource: { readonly attributes: readonly { readonly key: string; readonly value: object }[] };
   readonly scopeSpans: readonly {
-    readonly spans: readonly { readonly events: readonly { readonly name: string; readonly timeUnixNano: string }[] }[];
+    readonly spans: readonly {
+      readonly events: readonly { readonly name: string; readonly timeUnixNano: string }[];
+      readonly status?: { readonly code?: number; readonly message?: string };
+    }[];
   }[];
 }
 
 /** What arrives of a span of one second with two events. */
-async function receivedOf(t: TestContext): Promise<Received> {
+async function receivedOf(t: TestContext, error?: string): Promise<Received> {
   const bodies: string[] = [];
   const collector = await startReceiver((json) => void bodies.push(json));
   t.after(() => collector.stop());
@@ -33,7 +36,7 @@ async function receivedOf(t: TestContext): Promise<Received> {
   ];
   const times = { startMs: STARTED_MS, endMs: STARTED_MS + 1_000 };
   tracing.emit("1".repeat(32), [
-    { name: "a", kind: "server", spanId: "2".repeat(16), parentId: undefined, ...times, attributes: {}, events },
+    { name: "a", kind: "server", spanId: "2".repeat(16), parentId: undefined, ...times, attributes: {}, events, error },
   ]);
   await tracing.close();
   return JSON.parse(bodies[0] ?? "").resourceSpans[0];
@@ -53,4 +56,9 @@ test("spans name the service of the configuration and the version of the program
   const named = new Map(resource.attributes.map(({ key, value }) => [key, value]));
   assert.deepEqual(named.get("service.name"), { stringValue: "gate-of-tests" });
   assert.deepEqual(named.get("service.version"), { stringValue: "1.2.3" });
+});
+
+test("the span of what has failed says why", { timeout: 20_000 }, async (t) => {
+  const { scopeSpans } = await receivedOf(t, "no upstream answered");
+  assert.deepEqual(scopeSpans[0]?.spans[0]?.status, { code: 2, message: "no upstream answered" });
 });
