@@ -272,6 +272,15 @@ export function budgetTests(ask: Ask): void {
     assert.equal((await store.inspect(tag))?.account.balance, 99_850n);
   });
 
+  test("a hold of nothing that is raised counts in the budget from then on", async () => {
+    const { store, tag, admit } = await limited(ask, "Braised", usd({ day: 150n }));
+    const groups = [terms({ holdFull: 0n, holdMin: 0n })];
+    assert.equal(admitted(await admit(1, { groups })).hold, 0n);
+    const raised = await store.extend({ tag, requestId: ridOf(1), target: nanoUsd(100n) });
+    assert.deepEqual(raised, { outcome: "held", hold: 100n });
+    assert.equal(admitted(await admit(2)).hold, 50n);
+  });
+
   test("charges above the hold count in full even if the owner raises the budget before each of them", async () => {
     const { store, tag, id, set, admit, request } = await limited(ask, "Bown", usd({ total: 100n }), 1_000n);
     for (const n of [1, 2, 3, 4]) {
