@@ -116,14 +116,14 @@ function isText(text: unknown): text is string {
 }
 
 /** What a server in Python finds wrong about a body: `{"loc": ["body", "messages", 0, "name"], "msg": "..."}`. */
-interface Finding {
+interface BodyFinding {
   readonly text: string;
   /** Names and indexes; undefined if there are none. */
   readonly place: readonly (string | number)[] | undefined;
 }
 
 /** The first finding of `detail` (FastAPI), of `message`, or of `message.detail` (Mistral). */
-function findingIn(answer: Record<string, unknown>, error: Record<string, unknown>): Finding | undefined {
+function findingIn(answer: Record<string, unknown>, error: Record<string, unknown>): BodyFinding | undefined {
   const inMessage = isObject(error.message) ? error.message.detail : error.message;
   const list = [answer.detail, inMessage].find(Array.isArray);
   const first: unknown = list?.[0];
