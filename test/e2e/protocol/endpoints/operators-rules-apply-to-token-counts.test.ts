@@ -12,7 +12,11 @@ const RULES = [
   { set: { temperature: 0.5 } },
   { system: { text: "Be brief.", at: "end" as const } },
   { header: { add: { "x-team": "blue" } } },
+  { strip_attribution: true },
 ];
+
+/** What Claude Code puts in front of the system text. */
+const ATTRIBUTION = "x-anthropic-billing-header: cc_version=2.1; cch=ab12;";
 
 test("dropped members, system text and headers apply to a count, members that are set do not", async (t) => {
   const upstream = await startUpstream((_seen, res) => sendJson(res, 200, { input_tokens: 3 }));
@@ -26,11 +30,13 @@ test("dropped members, system text and headers apply to a count, members that ar
   });
   const { key } = await here.account();
   const messages = [{ role: "user", content: "hello" }];
-  const body = { model: "messages-1", system: "You help.", messages, context_management: { edits: [] } };
+  const system = [ATTRIBUTION, "You help."].map((text) => ({ type: "text", text }));
+  const body = { model: "messages-1", system, messages, context_management: { edits: [] } };
   const reply = await post(`${here.url}/v1/messages/count_tokens`, key, body);
   assert.equal(reply.status, 200);
   const [seen] = upstream.seen;
   assert.deepEqual(Object.keys(seen?.json ?? {}).sort(), ["messages", "model", "system"]);
   assert.match(JSON.stringify(seen?.json.system), /You help\..*Be brief\./);
+  assert.doesNotMatch(JSON.stringify(seen?.json.system), /billing-header/);
   assert.equal(seen?.headers["x-team"], "blue");
 });

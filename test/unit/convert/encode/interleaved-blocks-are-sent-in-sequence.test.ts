@@ -63,6 +63,24 @@ test("an event that belongs to no block does not wait", () => {
   assert.deepEqual(sequencer.push({ type: "ping" }), [{ type: "ping" }]);
 });
 
+test("what has left the queue does not count towards its maximum size", () => {
+  const sequencer = new Sequencer();
+  const mebibyte = "x".repeat(1_048_576);
+  sequencer.push(start("0"));
+  for (let at = 0; at * mebibyte.length <= QUEUED_CHARS_MAX; at++) {
+    sequencer.push(start(String(at + 1)));
+    sequencer.push(delta(String(at + 1), mebibyte));
+    const told = sequencer.push(end(String(at), ""));
+    assert.equal(outline(told), `tool-end ${at}, tool-start ${at + 1}, tool-delta ${at + 1}`);
+  }
+});
+
+test("an image is complete as it is, and the next block follows at once", () => {
+  const sequencer = new Sequencer();
+  const image: ReplyEvent = { type: "image", key: "i", url: "data:image/png;base64,AA==" };
+  assert.equal(outline([image, start("a")].flatMap((event) => sequencer.push(event))), "image i, tool-start a");
+});
+
 test("the queue has a maximum size", () => {
   const sequencer = new Sequencer();
   sequencer.push(start("a"));

@@ -52,6 +52,26 @@ test("only text that may become a stop string is held back", () => {
   assert.equal(textIn(watch.push({ type: "text-end", key: "1" })), "<", "the rest is sent when the text ends");
 });
 
+test("probabilities are sent once, with the first of their text that is not held back", () => {
+  const watch = new StopWatch(["</block>"]);
+  const push = (text: string, logprob: string) =>
+    watch.push({ type: "text-delta", key: "1", text, logprobs: [logprob] }).map((event) => {
+      assert.equal(event.type, "text-delta");
+      return event.type === "text-delta" && [event.text, event.logprobs];
+    });
+  assert.deepEqual(push("a</bl", "one"), [["a", ["one"]]]);
+  assert.deepEqual(push("ue>", "two"), [["</blue>", ["two"]]]);
+  assert.deepEqual(push("<", "three"), []);
+  assert.deepEqual(push("b", "four"), [["<b", ["three", "four"]]]);
+});
+
+test("a whole text that is cut loses its probabilities and sources, which may belong to what is gone", () => {
+  const citation = { type: "url", url: "https://a.example" } as never;
+  const reply = replyOf([Object.assign(textItem("a</block>b"), { citations: [citation], logprobs: ["one"] })]);
+  const [item] = stopReply(reply, ["</block>"]).items;
+  assert.deepEqual(item, { ...textItem("a"), citations: [], logprobs: undefined });
+});
+
 test("a stop string does not match across two texts", () => {
   const reply = replyOf([textItem("a</bl"), textItem("ock>b")]);
   assert.equal(textIn(watched(["</block>"], eventsOf(reply))), "a</block>b");
