@@ -143,15 +143,13 @@ export type SettleAnswer =
 
 /** A settlement without a hold is refused when its admission is older than this on the store's clock. */
 export const SETTLE_HORIZON_MS = 48 * 3_600_000;
-/** How long a settled mark lives: twice the horizon, so that no replay can come after the mark is gone. */
+/** How long a settled mark lives: twice the horizon, so that no replay can come after the mark is gone, unless the clock was ahead. */
 export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
 /**
- * Among how many lines a settlement without hold and mark looks for lines of its request, and how long after its
- * admission they may have been written. After a loss of data, each charge that is sent again pays for this: with 64
+ * Among how many lines a settlement without hold and mark looks for lines of its request. After a loss of data, each charge that is sent again pays for this: with 64
  * lines a quarter of a millisecond of Redis, with 512 two.
  */
 export const LATE_LINES_MAX = 64;
-export const LATE_LINES_MS = 3_600_000;
 /** The most marks that are looked up at once, so that no other call waits long. */
 export const SETTLED_IDS_MAX = 128;
 /** The most expired holds that one operation sweeps. */

@@ -62,7 +62,7 @@ export function listAgain({ db }: Context, tag: AccountTag, nowMs: number): void
 
 /** The end of the group's last listed card, or now. */
 function afterPrevious(context: Context, tag: AccountTag, group: string, nowMs: number): number {
-  const ends = listedEntitlements(context.db, tag, context.live(tag), nowMs)
+  const ends = listedEntitlements(context.db, tag, context.live(tag))
     .filter((e) => e.group === group)
     .map((e) => e.untilMs);
   return Math.max(nowMs, ...ends);
@@ -72,7 +72,7 @@ export function listCards(context: Context, tag: AccountTag, ended = false): Awa
   const { db } = context;
   if (findAccountRow(db, tag) === undefined) return undefined;
   const nowMs = context.nowMs();
-  const listed = listedEntitlements(db, tag, context.live(tag), nowMs);
+  const listed = listedEntitlements(db, tag, context.live(tag));
   const cards = ended ? listed : listed.filter((card) => card.untilMs > nowMs);
   return { cards, storeTimeMs: nowMs };
 }

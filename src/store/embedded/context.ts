@@ -115,10 +115,11 @@ export class Context {
     return { ...row, expires: ends ?? null };
   }
 
-  /** Entitlements that may still run as of `nowMs`, earliest to expire first. */
+  /** Entitlements that may still run, earliest to expire first. */
   entitlements(tag: AccountTag, nowMs: number): Entitlement[] {
     const live = this.live(tag);
-    return this.#entitlementRows(tag, nowMs).map((row) => toEntitlement(row, live));
+    const listed = this.#entitlementRows(tag, nowMs).filter((row) => row.listed !== 0n);
+    return listed.map((row) => toEntitlement(row, live));
   }
 
   /** Whether there are any that have left the list although they have not ended. */

@@ -2,7 +2,7 @@
  * Settlements without a hold: they are late, or sent again. The mark of such a request may be gone although its lines
  * are there, because a clock that was ahead for days has made it expire. `redis/lua/settle.lua` does the same.
  */
-import { LATE_LINES_MAX, LATE_LINES_MS, type SettleAsk } from "../settlement.ts";
+import { LATE_LINES_MAX, type SettleAsk } from "../settlement.ts";
 import type { Context } from "./context.ts";
 import type { Row } from "./database/database.ts";
 
@@ -15,7 +15,7 @@ export function lateCharge(
   { tag, requestId, admittedAtMs }: SettleAsk,
   seq: number,
 ): bigint | undefined {
-  // Lines are written when a request ends, so they come after its admission.
+  // Lines are written when a request ends, so they come after its admission, unless the clock has changed between.
   let [low, high] = [1, seq];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
@@ -26,7 +26,6 @@ export function lateCharge(
   const sql = "SELECT at, kind, debit, amount, ref FROM ledger WHERE tag = ? AND seq >= ? ORDER BY seq LIMIT ?";
   let charged: bigint | undefined;
   for (const row of db.allWritten(sql, tag, low, LATE_LINES_MAX)) {
-    if (Number(row.at) > admittedAtMs + LATE_LINES_MS) break;
     if (row.ref !== requestId || !isOfRequest(row)) continue;
     const isCharge = row.kind === "usage" || row.debit === "absorbed:over_hold";
     charged = (charged ?? 0n) + (isCharge ? (row.amount as bigint) : 0n);

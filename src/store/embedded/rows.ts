@@ -117,12 +117,15 @@ export function toEntitlement(row: Row, live: Live): Entitlement {
   };
 }
 
-/** Entitlements that may still run as of `nowMs`, earliest to expire first. */
-export function listedEntitlements(db: Database, tag: AccountTag, live: Live, nowMs: number): Entitlement[] {
-  return entitlementRows(db, tag, nowMs).map((row) => toEntitlement(row, live));
+/** Entitlements that may still run, earliest to expire first. */
+export function listedEntitlements(db: Database, tag: AccountTag, live: Live): Entitlement[] {
+  const sql = "SELECT * FROM entitlements WHERE tag = ? AND listed = 1 ORDER BY ends, starts, id";
+  return db.all(sql, tag).map((row) => toEntitlement(row, live));
 }
 
-/** A row that is not listed and has not ended left the list while the clock was ahead. */
+/**
+ * The same with those that are not listed and have not ended by `nowMs`: they left the list while the clock was ahead.
+ */
 export function entitlementRows(db: Database, tag: AccountTag, nowMs: number): Row[] {
   const sql = "SELECT * FROM entitlements WHERE tag = ? AND (listed = 1 OR ends > ?) ORDER BY ends, starts, id";
   return db.all(sql, tag, nowMs);

@@ -44,12 +44,10 @@ export function clockTests(ask: Ask): void {
     await grant("Kc4", 400);
     assert.deepEqual(await listed(true), ["Kc3", "Kc4"]);
     setTime(startMs + 1);
-    assert.deepEqual(await listed(), ["Kc1", "Kc2", "Kc3", "Kc4"]);
-    const view = await store.readKey(tag, hashOf("key"));
-    assert.deepEqual(
-      view?.entitlements.map(({ id }) => id),
-      ["Kc1", "Kc2", "Kc3", "Kc4"],
-    );
+    // A read does not look for them, because it could not remember what it has found.
+    assert.deepEqual(await listed(), ["Kc3", "Kc4"]);
+    const seen = async () => (await store.readKey(tag, hashOf("key")))?.entitlements.map(({ id }) => id);
+    assert.deepEqual(await seen(), ["Kc3", "Kc4"]);
     const checks = async () => {
       const { findings } = await auditToEnd(auditAccount(store, { name: "Jumpcard", tag }));
       return findings.map(({ check }) => check);
@@ -57,6 +55,8 @@ export function clockTests(ask: Ask): void {
     assert.deepEqual(await checks(), ["card_unlisted", "card_unlisted"]);
     assert.equal(await payer(), "Kc1");
     assert.deepEqual(await checks(), []);
+    assert.deepEqual(await listed(), ["Kc1", "Kc2", "Kc3", "Kc4"]);
+    assert.deepEqual(await seen(), ["Kc1", "Kc2", "Kc3", "Kc4"]);
     setTime(startMs + DAY_MS);
     assert.equal(await payer(), "Kc2");
     // Listed again is listed like any other: they stay until the first card that is given long after their end.

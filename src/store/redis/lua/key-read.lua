@@ -3,11 +3,11 @@
 local account = KEYS[1]
 local now = clock()
 local facts = redis.call('HMGET', account, 'k:' .. ARGV[1], 'name', 'plan', 'bal', 'es', 'lim', 'b:D', 'b:W', 'b:M', 'b:T',
-  'status', 'eu')
+  'status')
 if not facts[1] then return false end
 local key = key_of(account, facts[1])
 local cards = {}
-for _, card in ipairs(listed_cards(account, (list_as_of(account, facts[5], facts[12], now)))) do
+for _, card in ipairs(listed_cards(account, facts[5])) do
   if card.to > now then cards[#cards + 1] = card_texts(account, card) end
 end
 local id = key[1]

@@ -34,9 +34,8 @@ for i = attempts_at, attempts_at + 4 * attempts - 1, 4 do
   if not amount(args[i]) then return bad('attempt') end
 end
 
--- Among how many lines a settlement without hold and mark looks for lines of its request, and how long after its
--- admission they may have been written.
-local LATE_LINES_MAX, LATE_LINES_MS = '64', 3600000
+-- Among how many lines a settlement without hold and mark looks for lines of its request.
+local LATE_LINES_MAX = '64'
 
 local function read()
   local spending = 'spent'
@@ -66,7 +65,8 @@ end
 if not stored then
   if now - admitted_at > horizon then return { 'stale' } end
   -- It is late, or sent again. Its mark may be gone although its lines are there, because a clock that was ahead for
-  -- days has made it expire. Lines are written when a request ends, so they come after its admission.
+  -- days has made it expire. Lines are written when a request ends, so they come after its admission, unless the clock
+  -- has changed between.
   local low, high = 1, stored_number(seq, account .. ' seq')
   while low < high do
     local middle = math.floor((low + high) / 2)
@@ -77,18 +77,17 @@ if not stored then
   for _, found in ipairs(redis.call('XRANGE', ledger, text(low) .. '-0', '+', 'COUNT', LATE_LINES_MAX)) do
     local members = found[2]
     local kind = members[LINE.kind - LINE_HEAD]
-    if tonumber(members[2]) > admitted_at + LATE_LINES_MS then break end
     if members[LINE.ref - LINE_HEAD] == rid and (kind == 'usage' or kind == 'absorbed') then
       if first == '' then first = text(number_of(found[1])) end
       if kind == 'usage' or members[6] == args[13] then charged = charged + amount(members[LINE.amount - LINE_HEAD]) end
     end
   end
   if first ~= '' then
-    local said = text(charged)
-    local is_left = args[left] ~= '' and said == args[left + 1]
+    local sum = text(charged)
+    local is_left = args[left] ~= '' and sum == args[left + 1]
     -- A card without a quota pays nothing.
-    if not is_left and said ~= args[4] and not (entitlement ~= '' and charged == 0) then return { 'mismatch', said } end
-    redis.call('SET', settled, cjson.encode({ is_left and said or args[4], '', first }), 'PXAT', text(now + mark_ms))
+    if not is_left and sum ~= args[4] and not (entitlement ~= '' and charged == 0) then return { 'mismatch', sum } end
+    redis.call('SET', settled, cjson.encode({ is_left and sum or args[4], '', first }), 'PXAT', text(now + mark_ms))
     return { 'duplicate' }
   end
 end
