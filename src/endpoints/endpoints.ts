@@ -151,7 +151,9 @@ async function storedResponse(
   const found = await askStored(run.request, view, run.record, parts);
   if (found === "unknown" || found === "gone") return unknownResponse(run, found);
   if (found === undefined || isRefusal(found)) return found;
-  return heldUntilSent(found, view, run, parts) ?? { status: 200, origin: "upstream", body: found };
+  // What DELETE and /cancel have done must not be answered as refused.
+  const refused = run.request.method === "GET" ? heldUntilSent(found, view, run, parts) : undefined;
+  return refused ?? { status: 200, origin: "upstream", body: found };
 }
 
 /**

@@ -8,7 +8,7 @@ import type { AcceptedRequest } from "../accept/listener.ts";
 import { withWrappedContainers } from "../convert/responses/stored/containers.ts";
 import { withWrappedIds } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
-import type { DispatchAsk, Unanswered } from "../dispatch/ask.ts";
+import type { Answered, AttemptRecord, DispatchAsk, Unanswered } from "../dispatch/ask.ts";
 import { contextOf } from "../request/context.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
@@ -62,18 +62,23 @@ export async function askStored(
     encodeFor: requestForStored,
     inspector: storedInspector,
   };
-  const asking = async (how: DispatchAsk<FoundReply>["method"], pathSuffix: string, asks?: string) => {
-    const result = await parts.dispatcher.run<FoundReply>({ ...common, method: how, pathSuffix, query: asks });
-    record.dispatched(result.attempts);
-    return result;
-  };
+  let before: readonly AttemptRecord[] = [];
   if (method !== "GET") {
-    const found = await asking("GET", ofResponse);
-    if (found.answered && found.token.reply && isBeingWritten(found.token.reply.json)) return STILL_WRITTEN;
-    if (!found.answered && !isTooLarge(found)) return notFoundOr(found);
+    const found = await parts.dispatcher.run<FoundReply>({ ...common, method: "GET", pathSuffix: ofResponse });
+    const refused = refusedChange(found);
+    if (refused !== "none") {
+      record.dispatched(found.attempts);
+      return refused;
+    }
+    before = found.attempts;
   }
-  const pathSuffix = action === undefined ? ofResponse : `${ofResponse}/${action}`;
-  const result = await asking(method as "POST" | "GET" | "DELETE", pathSuffix, wanted);
+  const result = await parts.dispatcher.run<FoundReply>({
+    ...common,
+    method: method as "POST" | "GET" | "DELETE",
+    pathSuffix: action === undefined ? ofResponse : `${ofResponse}/${action}`,
+    query: wanted,
+  });
+  record.dispatched([...before, ...result.attempts]);
   if (result.answered) {
     const { reply } = result.token;
     if (!reply) throw new Error("an accepted reply was not read");
@@ -86,15 +91,27 @@ export async function askStored(
 
 /**
  * A client that deletes or cancels a response in the middle of its stream would end the stream without its count, and
- * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md). So the server is asked first.
+ * @returns `none` if the response is complete; undefined if the client disconnected.
  */
+function refusedChange(found: Answered<FoundReply> | Unanswered): Refusal | NotFound | "none" | undefined {
+  if (!found.answered) return isTooLarge(found) ? NOT_SEEN_COMPLETE : notFoundOr(found);
+  return found.token.reply && isBeingWritten(found.token.reply.json) ? STILL_WRITTEN : "none";
+}
+
 const STILL_WRITTEN = refusal("wrong_type", {
   param: "id",
   detail: "The response is still being written.",
   remedy: "Wait for its end; a client that needs no more of its stream can close the connection.",
 });
 
-/** Whether there is a response that is too large to be read; it can be deleted. */
+/** A client can ask for a response that becomes too large to be read, such as for twenty images and then long thinking. */
+const NOT_SEEN_COMPLETE = refusal("wrong_type", {
+  param: "id",
+  detail: "The response is too large for the gateway to see whether it is complete.",
+  remedy: "Let your operator delete it at the model's server.",
+});
+
 function isTooLarge({ attempts }: Unanswered): boolean {
   return attempts.at(-1)?.askedFor === true;
 }
