@@ -1,0 +1,53 @@
+/**
+ * Before a stored response is deleted, its server is asked whether it is still being written
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md). One that is too large to be read is deleted all the same; a server that does
+ * not know it, or has no such endpoint, is asked nothing more.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import test from "node:test";
+import { WHOLE_BYTES_MAX } from "../../../../src/dispatch/attempt.ts";
+import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { ask } from "../whole/asking.ts";
+import { at } from "./rig.ts";
+
+const ID = "resp_0123456789abcdef";
+const USAGE = { input_tokens: 11, output_tokens: 4, total_tokens: 15 };
+const MESSAGE = { type: "message", role: "assistant", content: [{ type: "output_text", text: "said" }] };
+const ANSWER = { id: ID, object: "response", status: "completed", model: "responses-1", usage: USAGE, output: [MESSAGE] };
+
+for (const [title, found, body, status, seen] of [
+  ["one that is too large to be read is deleted", 200, `"${"x".repeat(WHOLE_BYTES_MAX)}"`, 200, ["GET", "DELETE"]],
+  ["one that its server does not know is not there", 404, "{}", 404, ["GET"]],
+  ["one of a server that has no such endpoint is not there", 405, "{}", 404, ["GET"]],
+] as const) {
+  test(title, async (t) => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      request.resume();
+      const { method } = request;
+      if (method !== "POST") asked.push(method);
+      response.writeHead(method === "GET" ? found : 200, { "content-type": "application/json" });
+      if (method === "GET") response.end(body);
+      else response.end(JSON.stringify(method === "POST" ? ANSWER : { id: ID, object: "response", deleted: true }));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+    const here = await startGatewayHere({
+      config: (places) => testConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true } } }),
+    });
+    t.after(async () => {
+      await here.close();
+      server.closeAllConnections();
+      server.close();
+    });
+    const account = await here.account();
+    const reply = await ask(here, "responses", account.key, { store: undefined });
+    const { id } = (await reply.json()) as { id: string };
+    const deleted = await at(here, account.key, "DELETE", id);
+    assert.equal(deleted.status, status, await deleted.text());
+    assert.deepEqual(asked, seen);
+  });
+}
