@@ -62,6 +62,7 @@ test("a large stored response is refused to an account that has taken its share,
   await announces(REST / 2);
   const refused = await at(here, busy.key, "GET", large);
   assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "concurrency"]);
+  await announces(REST / 2 - 100);
   assert.equal((await at(here, busy.key, "GET", small)).status, 200, "a small one takes no room");
   assert.equal((await at(here, calm.key, "GET", others)).status, 200, "another account has room");
 });
