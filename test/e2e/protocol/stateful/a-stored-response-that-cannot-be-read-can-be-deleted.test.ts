@@ -16,7 +16,14 @@ import { at } from "./rig.ts";
 const ID = "resp_0123456789abcdef";
 const USAGE = { input_tokens: 11, output_tokens: 4, total_tokens: 15 };
 const MESSAGE = { type: "message", role: "assistant", content: [{ type: "output_text", text: "said" }] };
-const ANSWER = { id: ID, object: "response", status: "completed", model: "responses-1", usage: USAGE, output: [MESSAGE] };
+const ANSWER = {
+  id: ID,
+  object: "response",
+  status: "completed",
+  model: "responses-1",
+  usage: USAGE,
+  output: [MESSAGE],
+};
 
 for (const [title, found, body, status, seen] of [
   ["one that is too large to be read is deleted", 200, `"${"x".repeat(WHOLE_BYTES_MAX)}"`, 200, ["GET", "DELETE"]],
