@@ -1,7 +1,7 @@
 /**
  * Before a stored response is deleted, its server is asked whether it is still being written
- * (docs/decisions/stateful-upstreams-get-wrapped-ids.md). One that is too large to be read is deleted all the same; a server that does
- * not know it, or has no such endpoint, is asked nothing more.
+ * (docs/decisions/stateful-upstreams-get-wrapped-ids.md). One that is too large to be read may still be written, and is not deleted; a
+ * server that does not know it, or has no such endpoint, is asked nothing more.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ const ANSWER = {
 };
 
 for (const [title, found, body, status, seen] of [
-  ["one that is too large to be read is deleted", 200, `"${"x".repeat(WHOLE_BYTES_MAX)}"`, 200, ["GET", "DELETE"]],
+  ["one that is too large to be read is not deleted", 200, `"${"x".repeat(WHOLE_BYTES_MAX)}"`, 400, ["GET"]],
   ["one that its server does not know is not there", 404, "{}", 404, ["GET"]],
   ["one of a server that has no such endpoint is not there", 405, "{}", 404, ["GET"]],
 ] as const) {
