@@ -72,7 +72,7 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   });
   const bare = await openStore(settings.store, {
     warn: (message) => log.warn({}, message),
-    onConnectionFailed: (reason) => outages.connectionFailed(reason),
+    onConnectionFailed: (reason, problem) => outages.connectionFailed(reason, problem),
     notices: notices.writer,
     tlsNow: () => tlsOf(storeNow()),
     ...storeTimes,

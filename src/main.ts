@@ -56,7 +56,7 @@ async function serve(options: RunOptions): Promise<void> {
     import("./gateway.ts"),
     import("./workers/workers.ts"),
   ]);
-  const start = async (own: GatewayOptions) => tended(await startGateway(own));
+  const start = async (own: GatewayOptions) => watched(await startGateway(own));
   const gateway: RunningGateway =
     settings.workers === 1
       ? inOneProcess(await start({ settings, log }))
@@ -84,7 +84,7 @@ async function serve(options: RunOptions): Promise<void> {
   await leave();
 }
 
-function tended(gateway: Gateway): Gateway {
+function watched(gateway: Gateway): Gateway {
   watchHeap(gateway);
   return gateway;
 }

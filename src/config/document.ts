@@ -26,7 +26,7 @@ export interface ConfigDocument {
   readonly value: unknown;
   readonly problems: Problems;
   /** The position of a key or a value. If it is missing, the position of its parent. */
-  spotOf(path: ConfigPath, at: "key" | "value"): Position;
+  positionOf(path: ConfigPath, at: "key" | "value"): Position;
   /** The text of a scalar as it is written in the file; undefined for anything else. */
   writtenAt(path: ConfigPath): string | undefined;
   kindAt(path: ConfigPath): "text" | "float" | "other";
@@ -72,24 +72,24 @@ export function readDocument(text: string): ConfigDocument {
   const lines = new LineCounter();
   const places = new Map<string, PlacedValue>();
 
-  const spotAt = (offset: number): Position => {
+  const positionAt = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const spotOf = (path: ConfigPath, at: "key" | "value"): Position => {
+  const positionOf = (path: ConfigPath, at: "key" | "value"): Position => {
     for (let length = path.length; length > 0; length--) {
       const place = places.get(JSON.stringify(path.slice(0, length)));
       if (!place) continue;
       const exact = length === path.length && at === "value";
       const offset = exact ? (place.valueOffset ?? place.keyOffset) : (place.keyOffset ?? place.valueOffset);
-      if (offset !== undefined) return spotAt(offset);
+      if (offset !== undefined) return positionAt(offset);
     }
     return { line: 1, column: 1 };
   };
   const document = (value: unknown): ConfigDocument => ({
     value,
     problems,
-    spotOf,
+    positionOf,
     writtenAt: (path) => places.get(JSON.stringify(path))?.written,
     kindAt: (path) => places.get(JSON.stringify(path))?.kind ?? "other",
   });
@@ -111,12 +111,12 @@ export function readDocument(text: string): ConfigDocument {
   for (const fault of [...parsed.errors.slice(0, 1), ...parsed.warnings]) {
     const opened = UNCLOSED.test(fault.message) ? openedAt(parsed, fault.pos[0]) : undefined;
     const words = opened
-      ? `the ${opened.what} that opens here is not closed by line ${spotAt(fault.pos[0]).line}, or its content is not indented`
+      ? `the ${opened.what} that opens here is not closed by line ${positionAt(fault.pos[0]).line}, or its content is not indented`
       : (SYNTAX[fault.code] ?? "this cannot be read");
-    problems.add([], `not valid YAML: ${words}`, spotAt(opened?.offset ?? fault.pos[0]));
+    problems.add([], `not valid YAML: ${words}`, positionAt(opened?.offset ?? fault.pos[0]));
   }
   if (!problems.none) return document(undefined);
-  return document(plainValue(parsed.contents, parsed, { problems, places, spotAt }));
+  return document(plainValue(parsed.contents, parsed, { problems, places, positionAt }));
 }
 
 function parse(text: string, lineCounter: LineCounter): ReturnType<typeof parseDocument> | undefined {
@@ -170,7 +170,7 @@ function isClosed({ srcToken }: Node): boolean {
 interface DocumentWalk {
   readonly problems: Problems;
   readonly places: Map<string, PlacedValue>;
-  readonly spotAt: (offset: number) => Position;
+  readonly positionAt: (offset: number) => Position;
 }
 
 function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, walk: DocumentWalk): unknown {
@@ -202,13 +202,13 @@ function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, 
       const anchored = node.resolve(parsed);
       if (anchored) return visit(anchored, path, keyOffset);
       hopeless = true;
-      walk.problems.add(path, `not valid YAML: ${SYNTAX.BAD_ALIAS}`, walk.spotAt(node.range?.[0] ?? 0));
+      walk.problems.add(path, `not valid YAML: ${SYNTAX.BAD_ALIAS}`, walk.positionAt(node.range?.[0] ?? 0));
       return undefined;
     }
     const range = (node as Node | null)?.range;
     if (FOREIGN_TAGS.has((node as Node | null)?.tag)) {
       hopeless = true;
-      walk.problems.add(path, `not valid YAML: ${SYNTAX.TAG_RESOLVE_FAILED}`, walk.spotAt(range?.[0] ?? 0));
+      walk.problems.add(path, `not valid YAML: ${SYNTAX.TAG_RESOLVE_FAILED}`, walk.positionAt(range?.[0] ?? 0));
       return undefined;
     }
     walk.places.set(JSON.stringify(path), {
@@ -236,7 +236,7 @@ function plainValue(top: Node | null, parsed: ReturnType<typeof parseDocument>, 
       const at = [...path, name];
       if (name in map) {
         const message = `"${shownKey(name)}" is written twice in this mapping; keep one of them`;
-        walk.problems.add(at, message, walk.spotAt(keyOffset ?? 0));
+        walk.problems.add(at, message, walk.positionAt(keyOffset ?? 0));
         continue;
       }
       map[name] = visit(value, at, keyOffset);

@@ -26,7 +26,7 @@ export function loadText(file: string, text: string, given: Sources): Loaded {
   const files = new Map<string, string>();
   const sources = notingSources(given, files);
   const document = readDocument(text);
-  const problemsOf = () => ({ problems: document.problems.list(file, document.spotOf) });
+  const problemsOf = () => ({ problems: document.problems.list(file, document.positionOf) });
   if (document.value === undefined) return problemsOf();
 
   const known = knownNames(document);

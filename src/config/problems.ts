@@ -84,10 +84,10 @@ export class Problems {
   }
 
   /** All problems in the order of the file. */
-  list(file: string, spotOf: (path: ConfigPath, at: "key" | "value") => Position): Problem[] {
+  list(file: string, positionOf: (path: ConfigPath, at: "key" | "value") => Position): Problem[] {
     const problems = [...this.#found.values()].map(({ path, message, at }) => ({
       file,
-      ...(typeof at === "object" ? at : spotOf(path, at)),
+      ...(typeof at === "object" ? at : positionOf(path, at)),
       key: keyOf(path),
       message,
     }));

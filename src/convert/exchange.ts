@@ -9,6 +9,7 @@ import type { StoredNames } from "../values/members/stored.ts";
 import type { PassedMembers } from "../values/members.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { ProducedCounts, Usage } from "../values/tokens/usage.ts";
+import type { UpstreamErrorNames } from "../values/upstream-refusals.ts";
 import type { JsonScan } from "../wire/json.ts";
 
 /** A client's request that accept has validated. */
@@ -125,7 +126,7 @@ export interface UpstreamFault {
   /** The upstream's message about a request that it rejects, unchanged; it must be cleaned before anybody reads it. */
   readonly words?: string | undefined;
   /** The code of such a rejection and the parameter that it blames, unchanged, too. */
-  readonly said?: { readonly code?: unknown; readonly param?: unknown } | undefined;
+  readonly names?: UpstreamErrorNames | undefined;
   /** The upstream's usage, if the reply is whole, or is a stream that failed before its first event. */
   readonly usage?: Usage | undefined;
   /** Whether a client can cause the fault by what it asks for. It is then charged like a client that disconnected. */

@@ -146,9 +146,9 @@ export function reported(type: unknown, code: unknown, message?: unknown, param?
   if (isRejected || meaning !== undefined) {
     const named = names.find((name) => SHOWN_CODE.test(name) && !UNSPECIFIC.has(name));
     const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
-    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words, said: { code, param } };
+    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words, names: { code, param } };
   }
-  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words, said: { code, param } }) };
+  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words, names: { code, param } }) };
 }
 
 /** Types that say only that the request, or the server, is at fault. */

@@ -7,6 +7,7 @@ import type { Cause, Refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { HeaderEdits } from "../values/rules.ts";
 import type { Usage } from "../values/tokens/usage.ts";
+import type { UpstreamErrorNames } from "../values/upstream-refusals.ts";
 import type { Owner } from "./upstream/fair-queue.ts";
 
 /** Causes that concern an upstream. */
@@ -22,7 +23,7 @@ export interface ReplyFault {
   /** The upstream's message about a request that it rejects, not yet cleaned. */
   readonly words?: string | undefined;
   /** Its code and the parameter that it blames, as it wrote them. */
-  readonly said?: { readonly code?: unknown; readonly param?: unknown } | undefined;
+  readonly names?: UpstreamErrorNames | undefined;
   /** What the upstream counted for a reply that is a failure. */
   readonly usage?: Usage | undefined;
   /** Whether a client can cause it by its request. */

@@ -10,7 +10,7 @@ import { withoutBom } from "../wire/utf8.ts";
 import type { AttemptRecord, DispatchAsk, ReplyFault, UpstreamBody } from "./ask.ts";
 import type { Choice } from "./choose.ts";
 import {
-  type Accused,
+  type AnsweringUpstream,
   canBeAskedFor,
   type Failure,
   type FailureKind,
@@ -184,7 +184,7 @@ class Attempt<T> implements CallListener {
       return;
     }
     if (verdict === "accept") this.#accept();
-    else if (verdict !== "more") this.#fail(failureOfFault(verdict, this.#accused));
+    else if (verdict !== "more") this.#fail(failureOfFault(verdict, this.#answering));
   }
 
   #verdict(chunk: Uint8Array | undefined): "more" | "accept" | ReplyFault {
@@ -245,12 +245,12 @@ class Attempt<T> implements CallListener {
         status,
         retryAfterS: askedPauseS(head, this.#clock.wallMs()),
         upstreamMessage: isRejection(kind) ? words.message : undefined,
-        ...(isRejection(kind) && namesOf(words.said, codeOfMeaning(words.meaning), this.#accused)),
+        ...(isRejection(kind) && namesOf(words.names, codeOfMeaning(words.meaning), this.#answering)),
       }),
     );
   }
 
-  get #accused(): Accused {
+  get #answering(): AnsweringUpstream {
     const { upstream, route } = this.#choice;
     const isOfClientsProtocol = route.protocol === this.#ask.protocol;
     return { settings: upstream.settings, model: route.upstreamModel, isOfClientsProtocol };

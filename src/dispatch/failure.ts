@@ -12,10 +12,11 @@ import {
   type RefusalMeaning,
   refusalCode,
   shownCode,
+  type UpstreamErrorNames,
 } from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
-import { cleanedCode, cleanedParam, cleanedWords, type NamedUpstream, type SaidNames } from "./upstream/words.ts";
+import { cleanedCode, cleanedParam, cleanedWords, type NamedUpstream } from "./upstream/words.ts";
 
 /**
  * Where a request may be tried after a failure, if nothing has been accepted:
@@ -209,28 +210,28 @@ const FAULT_KINDS: Readonly<Record<UpstreamCause, FailureKind>> = {
 };
 
 /** The upstream of an attempt, whose secrets its errors may contain. */
-export interface Accused extends NamedUpstream {
+export interface AnsweringUpstream extends NamedUpstream {
   /** Whether it speaks the client's protocol, so that it names the members of the body as the client does. */
   readonly isOfClientsProtocol: boolean;
 }
 
 /** Turns an inspector's fault into a failure. @param by the upstream that answered. */
-export function failureOfFault(fault: ReplyFault, by: Accused): Failure {
+export function failureOfFault(fault: ReplyFault, by: AnsweringUpstream): Failure {
   const isRejected = fault.cause === "upstream_rejected";
-  const names = isRejected ? namesOf(fault.said ?? {}, refusalCode(fault.code), by) : undefined;
+  const names = isRejected ? namesOf(fault.names ?? {}, refusalCode(fault.code), by) : undefined;
   const upstreamMessage = fault.words === undefined ? undefined : cleanedWords(fault.words, by.settings);
   return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamMessage, ...names });
 }
 
 /** The code and the parameter of a rejection, for the client. @param known the code of its meaning. */
 export function namesOf(
-  said: SaidNames,
+  own: UpstreamErrorNames,
   known: RefusalCode | undefined,
-  by: Accused,
+  by: AnsweringUpstream,
 ): Pick<Failure, "upstreamCode" | "upstreamParam"> {
   return {
-    upstreamCode: shownCode(known, cleanedCode(said, by)),
-    upstreamParam: by.isOfClientsProtocol ? cleanedParam(said, by) : undefined,
+    upstreamCode: shownCode(known, cleanedCode(own, by)),
+    upstreamParam: by.isOfClientsProtocol ? cleanedParam(own, by) : undefined,
   };
 }
 

@@ -35,16 +35,16 @@ export function modelFor(view: KeyView, name: string, catalog: Catalog): Model |
   if (!model) return refusal("unknown_model", facts);
   const group = catalog.groups.get(view.key.group);
   const serving = group && groupServes(group, name) ? group : undefined;
-  const barred = modelRefusal(model.plans, serving && offerOf(serving), plansOf(view));
+  const cause = modelRefusal(model.plans, serving && offerOf(serving), plansOf(view));
   // Without a running card, the plan is not checked: a request would be refused because of the missing card.
-  if (barred === undefined || barred === "no_entitlement") {
+  if (cause === undefined || cause === "no_entitlement") {
     return keyAllows(view.key, name) ? model : refusal("model_not_allowed", facts);
   }
   const detail =
-    barred === "not_in_plan"
+    cause === "not_in_plan"
       ? "The model exists, but not in the plan of this account."
       : "The key's group does not serve this model.";
-  return refusal(barred, { ...facts, detail });
+  return refusal(cause, { ...facts, detail });
 }
 
 function offerOf({ kind, fallback }: Group) {

@@ -94,11 +94,11 @@ export function decide(
   facts: AdmissionFacts,
 ): Decision {
   const { key, overrun, nowMs } = facts;
-  const barredKey = keyRefusal(key, nowMs) ?? addressRefusal(key, ask.address);
-  if (barredKey !== undefined) return refusedBy(barredKey, facts);
+  const keyCause = keyRefusal(key, nowMs) ?? addressRefusal(key, ask.address);
+  if (keyCause !== undefined) return refusedBy(keyCause, facts);
   const offered = ask.groups.find(({ group }) => group === key.group);
-  const barred = modelRefusal(ask.plans, offered, facts);
-  if (barred !== undefined || offered === undefined) return refusedBy(barred ?? "group_mismatch", facts);
+  const modelCause = modelRefusal(ask.plans, offered, facts);
+  if (modelCause !== undefined || offered === undefined) return refusedBy(modelCause ?? "group_mismatch", facts);
   if (!keyAllows(key, ask.model)) return refusedBy("model_not_allowed", facts);
   const worstCase = needsWorstCaseHold(overrun, nowMs) ? offered.worstCase : undefined;
   const terms = worstCase ? { ...offered, ...worstCase } : offered;

@@ -19,8 +19,11 @@ export interface OpenOptions {
   readonly gatherMs?: number;
   /** Called with warnings for the operator: a Redis without an append-only file, a user that lacks a right. */
   readonly warn?: (message: string) => void;
-  /** Called with the reason each time that a connection to Redis is lost or cannot be made: several times a second. */
-  readonly onConnectionFailed?: (reason: string) => void;
+  /**
+   * Called with the reason each time that a connection to Redis is lost or cannot be made: several times a second.
+   * `problem` is what readiness may say of it; undefined: only that there is no answer.
+   */
+  readonly onConnectionFailed?: (reason: string, problem: string | undefined) => void;
   /**
    * Called for each TLS connection to Redis: the current TLS settings, because certificates are renewed. Default: as in
    * the store's settings.

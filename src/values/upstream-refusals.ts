@@ -17,6 +17,12 @@ export type RefusalCode =
  */
 export type RefusalMeaning = RefusalCode | "quota" | "credential" | "beyond_rate";
 
+/** The code of an upstream's error and the parameter that it blames, as it wrote them. */
+export interface UpstreamErrorNames {
+  readonly code?: unknown;
+  readonly param?: unknown;
+}
+
 /** Whether a refusal is about the operator's account: no other request fares better, and no client can help it. */
 export function isOfOperator(meaning: RefusalMeaning | undefined): boolean {
   return meaning === "quota" || meaning === "credential";

@@ -3,7 +3,7 @@
 import type { Static } from "../vocabulary.ts";
 import { anything, count, flag, instant, list, object, oneOf, orNull, text } from "./shape.ts";
 
-const SIGN_IN_WAYS = ["link", "passkey", "oidc", "front", "token"] as const;
+const SIGN_IN_METHODS = ["link", "passkey", "oidc", "front", "token"] as const;
 
 export const SessionShape = object("Session", {
   account: text("The account's name.", "alice"),
@@ -13,7 +13,7 @@ export const SessionShape = object("Session", {
     "suspended",
     "closed",
   ),
-  way: oneOf("The owner's sign-in method.", ...SIGN_IN_WAYS),
+  way: oneOf("The owner's sign-in method.", ...SIGN_IN_METHODS),
   ends_at: instant("When its owner must sign in again."),
   groups: list(text("A group that a key can be in.", "cards")),
   support: object("Support", {
@@ -41,7 +41,7 @@ export const AccessShape = object("Access", {
   sessions: list(
     object("RunningSession", {
       id: text("Identifies it in this API; not a secret.", "9fQz…"),
-      way: oneOf("The sign-in method.", ...SIGN_IN_WAYS),
+      way: oneOf("The sign-in method.", ...SIGN_IN_METHODS),
       from: text("The address from which it was started, or `unknown`.", "192.0.2.7"),
       agent: text("The browser's user agent.", "Mozilla/5.0 …"),
       begun_at: instant("When it was started."),

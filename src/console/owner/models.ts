@@ -75,12 +75,12 @@ function showModel(model: Model, all: readonly Group[], means: Means): OwnModelA
 function refusalOf(model: Model, group: Group, { account, running }: Means): Cause | undefined {
   if (account.status !== "normal") return account.status === "closed" ? "revoked_key" : "suspended";
   const fallback = group.fallback === "money";
-  const barred = modelRefusal(
+  const cause = modelRefusal(
     model.plans,
     { kind: group.kind, fallback },
     { key: { group: group.name }, plan: account.plan, running },
   );
-  if (barred !== undefined) return barred;
+  if (cause !== undefined) return cause;
   const card = group.kind === "time_card" ? cardRefusal(model, group, running) : "no_entitlement";
   if (card === undefined) return undefined;
   if (group.kind === "time_card" && !fallback) return card;

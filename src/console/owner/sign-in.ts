@@ -17,7 +17,7 @@ import { LinkToken, PasskeyAnswer } from "../sign-in/bodies.ts";
 import type { Challenges } from "../sign-in/challenges.ts";
 import { passkeyId, passkeyIn } from "../sign-in/kept-passkeys.ts";
 import { useLink } from "../sign-in/links.ts";
-import type { Sealer, Sessions, SignInWay } from "../sign-in/sessions.ts";
+import type { Sealer, Sessions, SignInMethod } from "../sign-in/sessions.ts";
 import { assertNamed, siteOf } from "../sign-in/site.ts";
 import type { Static } from "../vocabulary.ts";
 
@@ -151,7 +151,7 @@ export async function startSession(
   { sessions, attempts, audit }: SignInParts,
   request: AppRequest,
   reply: AppReply,
-  way: SignInWay,
+  way: SignInMethod,
   find: (named: (name: string) => void) => Promise<Account | FoundBy>,
 ): Promise<void> {
   const asked = { from: request.ip, requestId: request.id, what: "session.begin" };

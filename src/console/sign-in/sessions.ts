@@ -15,13 +15,13 @@ export interface Sealer {
 }
 
 /** The sign-in methods. */
-export type SignInWay = "link" | "passkey" | "oidc" | "front" | "token";
+export type SignInMethod = "link" | "passkey" | "oidc" | "front" | "token";
 
 export interface Session {
   readonly owner: SignInOwner;
   /** The id of its record; not a secret. */
   readonly id: string;
-  readonly way: SignInWay;
+  readonly way: SignInMethod;
   /** Milliseconds since the epoch. */
   readonly endsAtMs: number;
 }
@@ -36,7 +36,7 @@ interface SignInFrom {
 /** A session as its owner sees it in a list. */
 interface ListedSession extends SignInFrom {
   readonly id: string;
-  readonly way: SignInWay;
+  readonly way: SignInMethod;
   readonly begunAtMs: number;
   readonly endsAtMs: number;
 }
@@ -70,7 +70,7 @@ export class Sessions {
    * @returns the `set-cookie` header that signs the browser in
    * @throws StoreError if the store does not answer; then nobody is signed in
    */
-  async begin(owner: SignInOwner, way: SignInWay, place?: SignInFrom): Promise<string> {
+  async begin(owner: SignInOwner, way: SignInMethod, place?: SignInFrom): Promise<string> {
     const cookie = await this.#begin(owner, way, place);
     assert.ok(cookie !== undefined, "a session without a condition was not kept");
     return cookie;
@@ -81,13 +81,13 @@ export class Sessions {
    * nobody is signed in.
    * @throws StoreError
    */
-  beginBy(by: SignInPlace, owner: SignInOwner, way: SignInWay, place: SignInFrom): Promise<string | undefined> {
+  beginBy(by: SignInPlace, owner: SignInOwner, way: SignInMethod, place: SignInFrom): Promise<string | undefined> {
     return this.#begin(owner, way, place, by);
   }
 
   async #begin(
     owner: SignInOwner,
-    way: SignInWay,
+    way: SignInMethod,
     { from, agent } = NOWHERE,
     by?: SignInPlace,
   ): Promise<string | undefined> {
@@ -120,7 +120,7 @@ export class Sessions {
     const { owner, secret, way, until } = JSON.parse(Buffer.from(opened).toString()) as {
       readonly owner: SignInOwner;
       readonly secret: string;
-      readonly way: SignInWay;
+      readonly way: SignInMethod;
       readonly until: number;
     };
     return until <= clock.wallMs() ? undefined : { owner, id: digestOf(secret), way, endsAtMs: until };
@@ -142,7 +142,7 @@ export class Sessions {
 export function sessionsOf(records: readonly SignInRecord[]): readonly ListedSession[] {
   const own = records.filter(({ kind }) => kind === "session").toReversed();
   return own.map(({ id, data, createdAtMs, expiresAtMs = createdAtMs }) => {
-    const { way, from = "", agent = "" } = JSON.parse(data) as Partial<SignInFrom> & { readonly way: SignInWay };
+    const { way, from = "", agent = "" } = JSON.parse(data) as Partial<SignInFrom> & { readonly way: SignInMethod };
     return { id, way, from, agent, begunAtMs: createdAtMs, endsAtMs: expiresAtMs };
   });
 }

@@ -97,12 +97,12 @@ function argumentsOf({ input }: ToolCallItem): string {
 function joinTexts(texts: readonly TextItem[], plan: ReplyPlan): { content: string; annotations: JsonObject[] } {
   let content = "";
   const annotations: JsonObject[] = [];
-  let seamDue = false;
+  let separatorDue = false;
   for (const item of texts) {
-    seamDue ||= item.startsMessage && content !== "" && separatorBetweenMessages(plan) !== "";
-    if (item.text !== "" && seamDue) {
+    separatorDue ||= item.startsMessage && content !== "" && separatorBetweenMessages(plan) !== "";
+    if (item.text !== "" && separatorDue) {
       content += separatorBetweenMessages(plan);
-      seamDue = false;
+      separatorDue = false;
     }
     const offset = content.length;
     for (const { url, title, startIndex, endIndex } of item.citations) {

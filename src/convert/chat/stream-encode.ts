@@ -42,7 +42,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #hasReasoning = false;
   #hasRefusal = false;
   /** Separators that must be written before the next text and before the next reasoning. */
-  #textSeam = "";
+  #textSeparator = "";
   #reasoningSeam = "";
   #usage: Usage | undefined;
   #stop: Stop = stopFor("end");
@@ -60,7 +60,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         this.#tier = event.serviceTier;
         return [quiet(this.#chunk({ role: "assistant", content: "", refusal: null }))];
       case "text-start":
-        if (event.startsMessage && this.#hasText) this.#textSeam = separatorBetweenMessages(this.#plan);
+        if (event.startsMessage && this.#hasText) this.#textSeparator = separatorBetweenMessages(this.#plan);
         return [];
       case "text-delta":
         return this.#text(event.text, event.logprobs);
@@ -99,8 +99,8 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   #text(text: string, logprobs: readonly unknown[] | undefined): readonly ClientFrames[] {
     if (text === "") return [];
-    const content = this.#textSeam + text;
-    this.#textSeam = "";
+    const content = this.#textSeparator + text;
+    this.#textSeparator = "";
     this.#hasText = true;
     return [semantic(this.#chunk({ content }, logprobs && { content: logprobs, refusal: null }))];
   }

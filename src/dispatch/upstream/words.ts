@@ -6,7 +6,13 @@
 
 import { isObject } from "../../values/json-object.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
-import { type RefusalMeaning, refusalMeaning, refusesReasoning } from "../../values/upstream-refusals.ts";
+import {
+  isOfOperator,
+  type RefusalMeaning,
+  refusalMeaning,
+  refusesReasoning,
+  type UpstreamErrorNames,
+} from "../../values/upstream-refusals.ts";
 import { quoted } from "../../values/words/shown.ts";
 
 interface UpstreamWords {
@@ -21,13 +27,7 @@ interface UpstreamWords {
   /** Why it refused the request, if a code or a sentence shows it. */
   readonly meaning: RefusalMeaning | undefined;
   /** The members that programs read, not yet cleaned. */
-  readonly said: SaidNames;
-}
-
-/** The code of an upstream's error and the parameter that it blames, as it wrote them. */
-export interface SaidNames {
-  readonly code?: unknown;
-  readonly param?: unknown;
+  readonly names: UpstreamErrorNames;
 }
 
 const MESSAGE_LENGTH_MAX = 2_000;
@@ -65,7 +65,7 @@ const NO_WORDS: UpstreamWords = {
   itemUnknown: false,
   reasoningRefused: false,
   meaning: undefined,
-  said: {},
+  names: {},
 };
 
 /** @param body the refusal's body, at most some tens of KiB; need not be JSON. */
@@ -76,14 +76,18 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   const error = isObject(answer.error) ? answer.error : answer;
   const finding = findingIn(answer, error);
   const text = messageOf(answer, error) ?? finding?.text;
-  const placed = finding?.place !== undefined && text === finding.text ? `${finding.place.join(".")}: ${text}` : text;
+  const place = text === finding?.text ? finding?.place : undefined;
+  const isOfBody = text === finding?.text && finding?.isOfBody === true;
+  const placed = place === undefined ? text : `${place.join(".")}: ${text}`;
+  const meaning = refusalMeaning([error.code, error.type, error.status], text);
   return {
     message: placed === undefined ? undefined : cleanedWords(placed, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
     itemUnknown: ITEM_UNKNOWN.test(text ?? ""),
     reasoningRefused: refusesReasoning([error.code, error.type], text),
-    meaning: refusalMeaning([error.code, error.type, error.status], text),
-    said: error.param == null && finding?.place ? { code: error.code, param: paramOf(finding.place) } : error,
+    // What is wrong with a member of the request says nothing about the operator's account.
+    meaning: isOfBody && isOfOperator(meaning) ? undefined : meaning,
+    names: error.param == null && finding?.place ? { code: error.code, param: paramOf(finding.place) } : error,
   };
 }
 
@@ -118,6 +122,8 @@ function isText(text: unknown): text is string {
 /** What a server in Python finds wrong about a body: `{"loc": ["body", "messages", 0, "name"], "msg": "..."}`. */
 interface BodyFinding {
   readonly text: string;
+  /** Whether it is about the body, and not about a header with the operator's key. */
+  readonly isOfBody: boolean;
   /** Names and indexes; undefined if there are none. */
   readonly place: readonly (string | number)[] | undefined;
 }
@@ -130,7 +136,11 @@ function findingIn(answer: Record<string, unknown>, error: Record<string, unknow
   if (!isObject(first) || !isText(first.msg)) return undefined;
   const loc: unknown[] = Array.isArray(first.loc) ? first.loc : [];
   const place = (loc[0] === "body" ? loc.slice(1) : loc).filter((one) => typeof one === "string" || isIndex(one));
-  return { text: first.msg, place: place.length === 0 ? undefined : (place as (string | number)[]) };
+  return {
+    text: first.msg,
+    isOfBody: loc[0] === "body",
+    place: place.length === 0 ? undefined : (place as (string | number)[]),
+  };
 }
 
 const isIndex = (value: unknown): value is number => typeof value === "number" && Number.isInteger(value);
@@ -182,13 +192,13 @@ const MISLEADING: ReadonlySet<string> = new Set([
 ]);
 
 /** The code of a rejection; undefined if it has not the form of one or could reveal what a message must not. */
-export function cleanedCode({ code }: SaidNames, by: NamedUpstream): string | undefined {
+export function cleanedCode({ code }: UpstreamErrorNames, by: NamedUpstream): string | undefined {
   const name = cleanedName(code, CODE, by);
   return name === undefined || MISLEADING.has(name) ? undefined : name;
 }
 
 /** The same for the parameter that a rejection blames. */
-export function cleanedParam({ param }: SaidNames, by: NamedUpstream): string | undefined {
+export function cleanedParam({ param }: UpstreamErrorNames, by: NamedUpstream): string | undefined {
   return cleanedName(param, PARAM, by);
 }
 

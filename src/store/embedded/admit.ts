@@ -44,8 +44,8 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
     limits: row.limits,
     caps: row.caps,
   } as KeyFacts;
-  const barred = keyRefusal(key, nowMs) ?? addressRefusal(key, ask.address);
-  if (barred !== undefined) return refused(barred, key.group);
+  const cause = keyRefusal(key, nowMs) ?? addressRefusal(key, ask.address);
+  if (cause !== undefined) return refused(cause, key.group);
   const live = context.live(ask.tag);
   const before = ask.fresh ? undefined : rememberedAnswer(context, ask, live, key, nowMs);
   if (before !== undefined) return before;

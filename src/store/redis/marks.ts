@@ -55,7 +55,7 @@ export async function pageMarks(
   const items: UnprovenMark[] = [];
   for (let at = 0; at < asks.length; at += SCRIPTS_AT_ONCE) {
     const some = asks.slice(at, at + SCRIPTS_AT_ONCE);
-    const found = await Promise.all(some.map(([of, ids]) => doubtfulOf(runner, scripts, of, ids)));
+    const found = await Promise.all(some.map(([of, ids]) => unprovenOf(runner, scripts, of, ids)));
     items.push(...found.flat());
   }
   const unlisted = await unlistedOf(runner, scripts, keys);
@@ -63,7 +63,7 @@ export async function pageMarks(
 }
 
 /** Marks that Redis cannot read all count as doubtful. */
-async function doubtfulOf(
+async function unprovenOf(
   runner: Runner,
   scripts: Scripts,
   tag: AccountTag,

@@ -35,7 +35,7 @@ export async function openRedis(
   tlsNow: TlsNow,
   limits: StepLimits,
   fitness: FitnessOptions,
-  onConnectionFailed: (reason: string) => void,
+  onConnectionFailed: (reason: string, problem: string | undefined) => void,
   noticeWriter?: NoticeWriter,
 ): Promise<Store> {
   const scripts = loadScripts();

@@ -7,7 +7,6 @@
 import type { Log } from "../../telemetry/log.ts";
 import { errorText } from "../../values/program/error-text.ts";
 import type { Clock } from "../../values/time.ts";
-import { refusedConnection } from "../redis/connection/reason.ts";
 
 const REMIND_MS = 600_000;
 /** Reasons that are remembered, so that each is logged only once in a while. Beyond it the oldest is forgotten. */
@@ -22,6 +21,7 @@ export class OutageLog {
    * check.
    */
   #failure: string | undefined;
+  #problem: string | undefined;
   /** Undefined while the store answers. */
   #unreachableSinceMs: number | undefined;
   #remindedMs = 0;
@@ -32,14 +32,18 @@ export class OutageLog {
     this.#log = log;
   }
 
-  /** A connection was lost or could not be made. The next check of the store shows what that means. */
-  connectionFailed(reason: string): void {
+  /**
+   * A connection was lost or could not be made. The next check of the store shows what that means.
+   * @param problem what readiness may say of it, without addresses and names; undefined: only that there is no answer.
+   */
+  connectionFailed(reason: string, problem?: string): void {
     this.#failure = reason;
+    this.#problem = problem;
   }
 
   /** What is wrong with a store that is away, in the words of readiness: without addresses and names. */
   get problem(): string {
-    return refusedConnection(this.#failure ?? "") ?? "the store does not answer";
+    return this.#problem ?? "the store does not answer";
   }
 
   /** The store was checked and does not answer, or does not let this gateway in. */
@@ -65,6 +69,7 @@ export class OutageLog {
       this.#unreachableSinceMs = undefined;
     } else if (this.#failure !== undefined) this.#logFailure(this.#failure, nowMs);
     this.#failure = undefined;
+    this.#problem = undefined;
   }
 
   /** Logs the failure of one server of several, or of a connection that has been restored. */

@@ -1,13 +1,13 @@
 /** docs/failure-model.md row 60: what programs read of a refusal is held to the rules of its message. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Accused, namesOf } from "../../../src/dispatch/failure.ts";
+import { type AnsweringUpstream, namesOf } from "../../../src/dispatch/failure.ts";
 import { Secret } from "../../../src/values/secret.ts";
 import { ask, jsonReply, refusalIn, replying, rig, route, UPSTREAM_KEY, upstream } from "./rig.ts";
 
 const headers = new Map([["x-team", new Secret("configured_canary_9")]]);
 const settings = upstream("east", "https://gw.example:8443/v1", { headers });
-const BY: Accused = { settings, model: "vendor-model-4.1", isOfClientsProtocol: true };
+const BY: AnsweringUpstream = { settings, model: "vendor-model-4.1", isOfClientsProtocol: true };
 
 const REVEALING: readonly (readonly [what: string, value: unknown])[] = [
   ["a key", UPSTREAM_KEY],

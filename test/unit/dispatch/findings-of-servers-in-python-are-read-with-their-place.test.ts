@@ -13,8 +13,8 @@ const FINDING = {
 };
 
 function read(body: object) {
-  const { message, said, meaning } = readUpstreamWords(Buffer.from(JSON.stringify(body)), settings);
-  const { upstreamParam } = namesOf(said, undefined, { settings, model: "m", isOfClientsProtocol: true });
+  const { message, names, meaning } = readUpstreamWords(Buffer.from(JSON.stringify(body)), settings);
+  const { upstreamParam } = namesOf(names, undefined, { settings, model: "m", isOfClientsProtocol: true });
   return { message, param: upstreamParam, meaning };
 }
 
@@ -41,6 +41,13 @@ for (const [where, body] of Object.entries(FORMS)) {
 test("the meaning is that of the finding's own text", () => {
   const found = { loc: ["body", "messages"], msg: "prompt is too long: 9 tokens > 5 maximum" };
   assert.equal(read({ detail: [found] }).meaning, "context_length_exceeded");
+});
+
+test("a finding about a member of the request says nothing about the operator's key", () => {
+  const msg = "Invalid API key for the MCP server";
+  assert.equal(read({ detail: [{ loc: ["body", "tools", 0, "headers"], msg }] }).meaning, undefined);
+  assert.equal(read({ detail: [{ loc: ["header"], msg }] }).meaning, "credential");
+  assert.equal(read({ error: { message: msg } }).meaning, "credential");
 });
 
 test("a text of the server's own comes before its findings, and lists of something else are ignored", () => {

@@ -84,5 +84,7 @@ test("a server without AUTH repeats the password in its reply, and the log does 
   const here = await gatewayOf(t, redis, USER, PASSWORD);
   const { reason } = await here.logged(({ reason }) => String(reason).includes("unknown command"));
   assert.match(String(reason), /^ERR unknown command 'auth'$/);
-  assertNothingShown(here, "", [PASSWORD, USER]);
+  const why = await whyUnready(here);
+  assert.equal(why, refused("it lacks a command, which the log names (ERR unknown command)"));
+  assertNothingShown(here, why, [PASSWORD, USER]);
 });

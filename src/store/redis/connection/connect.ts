@@ -11,7 +11,7 @@ import { fenceKey } from "../keys.ts";
 import type { Script } from "../scripts.ts";
 import { evalshaText } from "./encode.ts";
 import { gatherWrites } from "./gather.ts";
-import { type ConnectionFailure, reasonOf } from "./reason.ts";
+import { type ConnectionFailure, reasonOf, refusedConnection } from "./reason.ts";
 import { slotOf } from "./slots.ts";
 import { within } from "./within.ts";
 
@@ -117,19 +117,22 @@ function redisOptions(): RedisOptions {
 /**
  * Opens a connection and waits for it briefly; connecting to an unavailable Redis goes on in the background. Commands
  * have no time limit of their own: the runner's applies, and replies already in the socket at its end are read first.
- * @param onFailed called with the reason each time that a connection is lost or cannot be made.
+ * @param onFailed called with the reason, and with what the server refuses, each time that a connection is lost or cannot
+ *   be made.
  * @param tlsNow TLS settings for a server whose address asks for TLS. Read for each connection, because certificates
  * are renewed.
  */
 export async function connect(
   settings: RedisSettings,
-  onFailed: (reason: string) => void,
+  onFailed: (reason: string, problem: string | undefined) => void,
   tlsNow: TlsNow = () => settings.tls,
 ): Promise<RedisConnection> {
   const client = openClient(settings, tlsNow, redisOptions());
   client.on("error", (error) => {
     // From a connection that we close ourselves; the reason was reported before.
-    if (!error.message.startsWith("Stream isn't writeable")) onFailed(reasonOf(error, settings));
+    if (error.message.startsWith("Stream isn't writeable")) return;
+    const reason = reasonOf(error, settings);
+    onFailed(reason, refusedConnection(reason));
   });
   const connection = wrap(client);
   await firstConnection(client);

@@ -25,12 +25,13 @@ const SENTINELS_TRIED_AGAIN = /Retrying from scratch after [\d.]+ms\. /;
 const REPEATED_ARGUMENTS = /,? with args beginning with: .*/s;
 
 /** The code of an error reply, wherever the reply is in a reason. */
-const REFUSAL = /(?:^|[.:] )(?<code>WRONGPASS|NOAUTH|NOPERM) /;
+const REFUSAL = /(?:^|[.:] )(?<code>WRONGPASS|NOAUTH|NOPERM|ERR unknown command) /;
 
 const REFUSALS: Readonly<Record<string, string>> = {
   WRONGPASS: "the user name or the password is wrong",
   NOAUTH: "a password is needed, and none is configured",
   NOPERM: "its user lacks a right, which the log names",
+  "ERR unknown command": "it lacks a command, which the log names",
 };
 
 /**
