@@ -264,6 +264,30 @@ export function clockTests(ask: Ask): void {
     assertIdentities(state);
   });
 
+  test("a charge whose mark is gone is found among the first 64 lines since its admission (row E1)", async () => {
+    const { store, nowMs, setTime } = ask();
+    const tag = await makeAccount(store, "Jumpedge", { funds: 100_000n });
+    const startMs = nowMs();
+    setTime(startMs + 1_000);
+    let number = 0;
+    const admitOne = async (of = tag) => {
+      const request = admitAsk({ tag: of, requestId: ridOf(++number) });
+      return settleAsk(request, admitted(await store.admit(request)), { amount: 50n });
+    };
+    const [last, beyond] = [await admitOne(), await admitOne()];
+    for (let i = 0; i < 63; i++) await store.settle(await admitOne());
+    for (const one of [last, beyond]) assert.equal((await store.settle(one)).outcome, "settled");
+    setTime(startMs + 365 * DAY_MS);
+    await store.settledAmounts(tag, [last.requestId, beyond.requestId]);
+    // As many as delete all expired marks of the embedded store.
+    const late = await makeAccount(store, "Jumpedge2", { funds: 100_000n });
+    for (let i = 0; i < 48; i++) await store.settle(await admitOne(late));
+    setTime(startMs + 2_000);
+    assert.equal((await store.settle(last)).outcome, "duplicate");
+    // The price: the bound keeps a restored Redis from being slowed down (docs/failure-model.md).
+    assert.equal((await store.settle(beyond)).outcome, "settled");
+  });
+
   test("a held request is settled although the clock says that it was admitted days ago (row E1)", async () => {
     const { store, nowMs, setTime } = ask();
     const tag = await makeAccount(store, "Jumpheld");
