@@ -121,7 +121,7 @@ for (const [language, dark, width] of [
       await picture(page, `owner-${what}-${language}-${dark ? "dark" : "light"}-${width}`);
     };
     await page.goto(named(`${gateway.url}/console/`));
-    await page.locator(".ways button").waitFor();
+    await page.locator(".sign-in-methods button").waitFor();
     await look("sign-in");
     await page.goto(named(link));
     await page.reload();

@@ -5,12 +5,26 @@ import type { ConfigPlaces, GatewayHere, TestAccount } from "../../../rig/gatewa
 import { testConfig } from "../../../rig/gateway.ts";
 import { ask, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 
-/** The common test configuration, with an upstream that has room for one request at a time. */
+/**
+ * The common test configuration, with an upstream that has room for one request at a time, and one that keeps its
+ * answers.
+ */
 export function sightConfig(places: ConfigPlaces): string {
   const narrow = [{ upstream: "up-narrow", cost: { input: "1", output: "10", tools: { web_search: "0.01" } } }];
+  const keeping = [{ upstream: "up-keeping", cost: { input: "1", output: "10" } }];
   const text = testConfig(places, {
-    upstreams: { "up-narrow": { protocol: "chat", base_url: places.upstreamUrl, api_key: "k", max_concurrency: 1 } },
+    upstreams: {
+      "up-narrow": { protocol: "chat", base_url: places.upstreamUrl, api_key: "k", max_concurrency: 1 },
+      "up-keeping": { protocol: "responses", base_url: places.upstreamUrl, api_key: "k", stateful: true },
+    },
     models: {
+      "responses-kept": {
+        plans: ["free"],
+        price: { input: "1", output: "10" },
+        context_tokens: 200000,
+        default_output_tokens: 16,
+        routes: keeping,
+      },
       "chat-narrow": {
         plans: ["free"],
         price: { input: "1", output: "10" },
@@ -110,6 +124,9 @@ export async function round(here: GatewayHere, { rich, poor, limited, carded }: 
   // A stream that is cut after its first words, and a client that disconnects before any.
   simulator.program({ text, fault: { resetAfterEvents: 6 } });
   await read(ask(here, "chat", rich.key, { stream: true }));
+  // The same of a server that keeps its answers: the gateway asks it for this one.
+  simulator.program({ text, fault: { resetAfterEvents: 6 } });
+  await read(ask(here, "responses", rich.key, { model: "responses-kept", stream: true, store: undefined }));
   simulator.program({ text, fault: { jsonErrorIn200: true } });
   await read(ask(here, "responses", rich.key, { stream: true }));
   simulator.program({ text, fault: { stallAfterEvents: 1 } });
