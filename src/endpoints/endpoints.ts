@@ -31,7 +31,7 @@ import { type CountParts, countTokens, NativeCounts } from "./count-tokens.ts";
 import { explainOwn } from "./explain/questions.ts";
 import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsFor } from "./models.ts";
 import { SideRates } from "./rate.ts";
-import { askStored, type NotFound } from "./stored-responses.ts";
+import { askStored, type HoldRoom, type NotFound } from "./stored-responses.ts";
 import { ownUsage, type UsageParts } from "./usage.ts";
 
 /** What only these endpoints need. */
@@ -148,29 +148,25 @@ async function storedResponse(
   view: KeyView,
   parts: SideParts,
 ): Promise<SideAnswer | Refusal | undefined> {
-  const found = await askStored(run.request, view, run.record, parts);
+  const hold = roomUntilSent(view, run, parts);
+  const found = await askStored(run.request, view, run.record, { ...parts, hold });
   if (found === "unknown" || found === "gone") return unknownResponse(run, found);
   if (found === undefined || isRefusal(found)) return found;
+  const refused = hold(found.length);
   // What DELETE and /cancel have done must not be answered as refused.
-  const refused = run.request.method === "GET" ? heldUntilSent(found, view, run, parts) : undefined;
-  return refused ?? { status: 200, origin: "upstream", body: found };
+  if (refused && run.request.method === "GET") return refused;
+  return { status: 200, origin: "upstream", body: found };
 }
 
 /**
  * A client can ask for a large answer any number of times at no cost and be slow to read it, so it takes room like a
- * large body of a request. @returns a refusal if there is none.
+ * large body of a request.
+ * @returns takes room for so many bytes until the reply is finished, or gives a refusal if there is none.
  */
-function heldUntilSent(
-  body: Uint8Array,
-  { key }: KeyView,
-  { reply }: SideRun,
-  { overload }: SideParts,
-): Refusal | undefined {
-  if (body.length <= UNPROVEN_BYTES_MAX || reply.gone) return undefined;
+function roomUntilSent({ key }: KeyView, { reply }: SideRun, { overload }: SideParts): HoldRoom {
   const room = overload.roomFor(key.tag);
-  const refused = room.hold(body.length);
-  if (!refused) void reply.finished.then(() => room.free());
-  return refused;
+  void reply.finished.then(() => room.free());
+  return (bytes) => (bytes <= UNPROVEN_BYTES_MAX || reply.gone ? undefined : room.hold(bytes));
 }
 
 const NOT_FOUND_REMEDIES: Readonly<Record<NotFound, string>> = {

@@ -19,7 +19,10 @@ import type { StoredName } from "../values/members/stored.ts";
 import { spliceNested } from "../wire/json.ts";
 import { modelFor } from "./models.ts";
 
-type StoredParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "dispatcher">;
+/** Takes room for so many bytes of an answer; a refusal if there is none. */
+export type HoldRoom = (bytes: number) => Refusal | undefined;
+
+type StoredParts = Pick<PipelineParts, "settings" | "clock" | "sealing" | "dispatcher"> & { readonly hold: HoldRoom };
 
 /** The maximum time of the upstream, which only looks up a response. */
 const ANSWER_MS_MAX = 30_000;
@@ -65,7 +68,7 @@ export async function askStored(
   let before: readonly AttemptRecord[] = [];
   if (method !== "GET") {
     const found = await parts.dispatcher.run<FoundReply>({ ...common, method: "GET", pathSuffix: ofResponse });
-    const refused = refusedChange(found);
+    const refused = refusedChange(found, parts.hold);
     if (refused !== "none") {
       record.dispatched(found.attempts);
       return refused;
@@ -91,12 +94,18 @@ export async function askStored(
 
 /**
  * A client that deletes or cancels a response in the middle of its stream would end the stream without its count, and
- * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md). So the server is asked first.
+ * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md). So the server is asked first. Some servers
+ * answer a change with the whole response, and a change that is done cannot be refused. So the room is taken before it.
  * @returns `none` if the response is complete; undefined if the client disconnected.
  */
-function refusedChange(found: Answered<FoundReply> | Unanswered): Refusal | NotFound | "none" | undefined {
+function refusedChange(
+  found: Answered<FoundReply> | Unanswered,
+  hold: HoldRoom,
+): Refusal | NotFound | "none" | undefined {
   if (!found.answered) return isTooLarge(found) ? NOT_SEEN_COMPLETE : notFoundOr(found);
-  return found.token.reply && isBeingWritten(found.token.reply.json) ? STILL_WRITTEN : "none";
+  const { reply } = found.token;
+  if (!reply) throw new Error("an accepted reply was not read");
+  return isBeingWritten(reply.json) ? STILL_WRITTEN : (hold(reply.body.length) ?? "none");
 }
 
 const STILL_WRITTEN = refusal("wrong_type", {

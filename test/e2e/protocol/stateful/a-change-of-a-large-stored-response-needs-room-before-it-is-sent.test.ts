@@ -1,0 +1,84 @@
+/**
+ * Some servers answer `/cancel`, or `DELETE`, with the whole response. A client can ask for that any number of times at no cost and read
+ * the answers slowly, and a change that is done cannot be refused. So the room of a large response is taken before its server is asked to
+ * change it (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import test from "node:test";
+import { bodyRoomBytes } from "../../../../src/overload/body-shares.ts";
+import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { RawSocket } from "../../../rig/raw-socket.ts";
+import { ask, errorOf } from "../whole/asking.ts";
+import { at } from "./rig.ts";
+
+const MEMORY_GIB = 4;
+/** The share of one account. */
+const SHARE = bodyRoomBytes(MEMORY_GIB * 2 ** 30, 0) / 2;
+const LARGEST_BODY = 32_000_000;
+const TEXT_BYTES = 200_000;
+const ANSWER = JSON.stringify({
+  id: "resp_0123456789abcdef",
+  object: "response",
+  status: "completed",
+  model: "responses-1",
+  usage: { input_tokens: 11, output_tokens: 4, total_tokens: 15 },
+  output: [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "x".repeat(TEXT_BYTES) }] }],
+});
+
+test("a large stored response is changed only if its account has room for it", async (t) => {
+  const changes: string[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    const { method, url = "" } = request;
+    if (method === "DELETE" || url.endsWith("/cancel")) changes.push(`${method}`);
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(ANSWER);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const here = await startGatewayHere({
+    config: (places) =>
+      testConfig(
+        { ...places, upstreamUrl },
+        { overload: { memory: `${MEMORY_GIB}GiB` }, upstreams: { "up-responses": { stateful: true } } },
+      ),
+  });
+  const opened: RawSocket[] = [];
+  t.after(async () => {
+    for (const client of opened) client.close();
+    await here.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const { key } = await here.account();
+  const reply = await ask(here, "responses", key, { store: undefined });
+  const { id } = (await reply.json()) as { id: string };
+  const cancel = `${id}/cancel`;
+  for (let times = 0; times < 2; times++) {
+    const cancelled = await at(here, key, "POST", cancel);
+    assert.equal(cancelled.status, 200, "what is sent takes no room any more");
+    assert.ok((await cancelled.arrayBuffer()).byteLength > TEXT_BYTES);
+  }
+  /** A request that announces a body and does not send it. */
+  const announces = async (bytes: number) => {
+    const client = new RawSocket({ port: here.port });
+    opened.push(client);
+    const head = ["POST /v1/responses HTTP/1.1", "Host: gateway.test", `Authorization: Bearer ${key}`];
+    const body = ["Content-Type: application/json", `Content-Length: ${bytes}`, "Expect: 100-continue"];
+    client.send([...head, ...body, "\r\n"].join("\r\n"));
+    await client.until((text) => text.startsWith("HTTP/1.1 100 "));
+  };
+  for (let rest = SHARE - TEXT_BYTES / 2; rest > 0; rest -= LARGEST_BODY) await announces(Math.min(rest, LARGEST_BODY));
+  const sent = changes.length;
+  for (const [method, path] of [
+    ["POST", cancel],
+    ["DELETE", id],
+  ] as const) {
+    const refused = await at(here, key, method, path);
+    assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "concurrency"], method);
+  }
+  assert.equal(changes.length, sent, "its server is not asked to change it");
+});
