@@ -1,5 +1,7 @@
 /** Charts of numbers over time: the only importer of uplot. A table next to each chart has the same numbers. */
 import uPlot, { type AlignedData, type Options } from "uplot";
+import { T } from "../texts/texts.ts";
+import { axisTime } from "./format.ts";
 import { html, useEffect, useRef, type VNode } from "./view.ts";
 
 interface Series {
@@ -34,9 +36,17 @@ export function Chart({ label, data, series, isBars = false, heightPx = 220, for
       height: heightPx,
       cursor: { drag: { x: false, y: false } },
       legend: { show: series.length > 1 },
-      axes: [axis, { ...axis, size: 64, ...(format && { values: (_plot, values) => values.map(format) }) }],
+      axes: [
+        {
+          ...axis,
+          // uplot's own dates are American in each language.
+          values: (_plot: uPlot, marks: number[], _axis: number, _space: number, step: number) =>
+            marks.map((mark) => axisTime(mark, step)),
+        },
+        { ...axis, size: 64, ...(format && { values: (_plot, values) => values.map(format) }) },
+      ],
       series: [
-        {},
+        { label: T.common.time, value: (_plot: uPlot, at: number | null) => (at === null ? "–" : axisTime(at, 1)) },
         ...series.map(({ name, colour: own }) => ({
           label: name,
           stroke: colour(own),

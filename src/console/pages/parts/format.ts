@@ -25,6 +25,20 @@ export function day(iso: string): string {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso));
 }
 
+const DATE: Intl.DateTimeFormatOptions = { month: "numeric", day: "numeric" };
+const MINUTE: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit" };
+const SECOND: Intl.DateTimeFormatOptions = { ...MINUTE, second: "2-digit" };
+
+/**
+ * An instant at the axis of a chart, in the reader's time zone.
+ * @param seconds since the epoch
+ * @param step seconds between two marks of the axis: they show dates, minutes or seconds
+ */
+export function axisTime(seconds: number, step: number): string {
+  const form = step >= 86_400 ? DATE : step >= 60 ? MINUTE : SECOND;
+  return new Intl.DateTimeFormat(locale(), form).format(seconds * 1_000);
+}
+
 const UNITS = [
   ["day", 86_400],
   ["hour", 3_600],

@@ -37,7 +37,7 @@ function GroupFacts({ of: group }: { of: KeyGroupAnswer }): VNode {
   return html`<${Badge} kind=${kind === "time_card" ? "good" : "plain"}>${W.kinds[kind]}</${Badge}>
     <small>${[falls_back && W.fallsBack, W.factor(multiplier), ...limitsOf(group)].filter(Boolean).join(" · ")}</small>
     ${lacksCard && html`<small class=${falls_back ? undefined : "wrong"}>${W.noCardRuns}</small>`}
-    <small>${models.length === 0 ? W.noModels : html`${W.models(models.length)}: <span class="mono">${models.join(", ")}</span>`}</small>`;
+    <small>${models.length === 0 ? W.noModels : html`${W.models(models.length)}${T.common.colon}<span class="mono">${models.join(", ")}</span>`}</small>`;
 }
 
 function limitsOf({ requests_per_minute, tokens_per_minute, concurrency }: KeyGroupAnswer): (string | false)[] {

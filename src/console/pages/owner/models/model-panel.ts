@@ -56,7 +56,7 @@ function Prices({ model }: { readonly model: OwnModelAnswer }): VNode {
     { title: words.output, isNumber: true, cell: ({ prices }) => usd(prices.output) },
   ];
   const rows = [{ title: words.standard, prices: model.price_usd_per_million }, ...others];
-  return html`<${Table} caption=${`${words.prices}: ${model.name}`} columns=${columns} rows=${rows} keyOf=${(row: PriceRow) => row.title} empty="" />
+  return html`<${Table} caption=${`${words.prices}${T.common.colon}${model.name}`} columns=${columns} rows=${rows} keyOf=${(row: PriceRow) => row.title} empty="" />
     ${
       model.tools.length > 0 &&
       html`<dl class="facts">${model.tools.map(({ name, usd: each }) => html`<div><dt>${name}</dt><dd>${usd(each)} ${words.perCall}</dd></div>`)}</dl>`
@@ -84,7 +84,7 @@ function Thinking({ model }: { readonly model: OwnModelAnswer }): VNode {
   const kind = words.thinkingKinds[thinking];
   if (thinking === "none") return html`<dl class="facts"><div><dt>${words.thinking}</dt><dd>${kind}</dd></div></dl>`;
   return html`<details>
-    <summary>${words.thinking}: ${kind}</summary>
+    <summary>${words.thinking}${T.common.colon}${kind}</summary>
     ${efforts.length > 0 && html`<p>${words.efforts(efforts.join(", "))}</p>`}
     <dl class="facts">${SWITCHES.map(
       ([protocol, on, off]) =>

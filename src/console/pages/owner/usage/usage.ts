@@ -68,7 +68,7 @@ function SpanChoice({ span, days, view }: SpanChoiceProps): VNode {
       <li><a href=${hrefOf(["usage"], { ...span, by: view })} aria-current=${current(days === undefined)} onClick=${opened}>${words.fromTo}</a></li>
     </ul></nav>
     ${isOpen && html`<${FromTo} key=${`${span.since} ${span.until}`} span=${span} view=${view} />`}
-    <p class="faint">${day(span.since)} – ${day(span.until)}. ${view === "requests" ? words.utcLines : words.utc}</p>`;
+    <p class="faint">${words.dates(day(span.since), day(span.until))} ${view === "requests" ? words.utcLines : words.utc}</p>`;
 }
 
 function FromTo({ span, view }: { readonly span: UsageSpan; readonly view: View }): VNode {

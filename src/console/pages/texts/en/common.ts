@@ -22,5 +22,7 @@ export const common = {
   refusals,
   notFound: "There is no such page.",
   home: "To the overview",
+  time: "Time",
+  colon: ": ",
   usd: (amount: string) => `${amount} USD`,
 };

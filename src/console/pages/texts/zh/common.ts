@@ -23,5 +23,7 @@ export const common: Texts["common"] = {
   refusals,
   notFound: "没有这个页面。",
   home: "返回概览",
+  time: "时间",
+  colon: "：",
   usd: (amount: string) => `${amount} 美元`,
 };

@@ -9,6 +9,7 @@ export const usage = {
   to: "To",
   show: "Show",
   badSpan: "Choose a first day that is not after the last one.",
+  dates: (since: string, until: string) => `${since} – ${until}.`,
   utc: "Days are in UTC. A request counts on the day on which it started.",
   utcLines:
     "Days are in UTC. A line counts on the day on which it was written, so a request at midnight may be on the next day.",
