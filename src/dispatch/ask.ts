@@ -88,6 +88,8 @@ export interface DispatchAsk<T> {
    * the answer is read at once. The deadline is then that of the answer's head.
    */
   readonly readsInTurn?: "by_gateway" | "by_client" | undefined;
+  /** Whose turn to read it is, in a fair order; undefined: in the order of all that name nobody. */
+  readonly readsFor?: Owner | undefined;
   /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */
   readonly conversation?: string | undefined;
   /** The upstream of the conversation, if it is known more reliably than from what was remembered. */

@@ -128,7 +128,7 @@ class Attempt<T> implements CallListener {
   }
 
   #readInTurn(turns: ReadingTurns): void {
-    this.#readingTurn = turns.take(() => this.#call.resume());
+    this.#readingTurn = turns.take(() => this.#call.resume(), this.#ask.readsFor);
     if (!this.#readingTurn.isNow) this.#call.pause();
     this.#call.endBy(this.#clock.monotonicMs() + READ_IN_TURN_MS_MAX);
   }

@@ -59,6 +59,7 @@ export async function askStored(
     routes: [route],
     stream: false,
     readsInTurn: "by_client",
+    readsFor: { account: view.key.tag, key: view.key.id },
     headers: [],
     deadlineMs: parts.clock.monotonicMs() + ANSWER_MS_MAX,
     signal,

@@ -1,7 +1,9 @@
 /**
  * Which answers about what an upstream keeps are read now. Such a question costs nothing, and its answer may have
- * 32 MiB: of each upstream, a few are read at once. The others wait unread, with no more than a socket buffer each.
+ * 32 MiB: of each upstream, a few are read at once. The others wait unread, with no more than a socket buffer each, and
+ * have their turns in a fair order of accounts and keys.
  */
+import { FairQueue, type Owner } from "./fair-queue.ts";
 
 /** The most that are read at once, per upstream. */
 const READ_AT_ONCE = 4;
@@ -14,32 +16,47 @@ export interface ReadingTurn {
   end(): void;
 }
 
+interface Waiting {
+  readonly owner: Owner;
+  readonly onTurn: () => void;
+}
+
+/** Of those whose owner does not matter. */
+const NO_OWNER: Owner = { account: "", key: "" };
+
 export class ReadingTurns {
   #reading = 0;
-  /** In the order of their turns. */
-  readonly #waiting = new Set<() => void>();
+  /** Bounded by the requests in flight. One account that asks for many large answers delays only itself. */
+  readonly #waiting = new FairQueue<Waiting>(Number.POSITIVE_INFINITY);
 
-  /** @param onTurn called when the turn comes, if it is not now. */
-  take(onTurn: () => void): ReadingTurn {
-    const isNow = this.#reading < READ_AT_ONCE;
-    if (isNow) this.#reading += 1;
-    else this.#waiting.add(onTurn);
+  /** @param onTurn called when the turn comes, if it is not now. @param owner who has asked. */
+  take(onTurn: () => void, owner = NO_OWNER): ReadingTurn {
+    if (this.#reading < READ_AT_ONCE) {
+      this.#reading += 1;
+      return { isNow: true, end: () => this.#next() };
+    }
+    let hasCome = false;
+    const waiting: Waiting = {
+      owner,
+      onTurn() {
+        hasCome = true;
+        onTurn();
+      },
+    };
+    this.#waiting.enter(waiting);
     return {
-      isNow,
+      isNow: false,
       end: () => {
-        if (!this.#waiting.delete(onTurn)) this.#next();
+        if (hasCome) this.#next();
+        else this.#waiting.leave(waiting);
       },
     };
   }
 
   /** A turn has ended: the next one takes its place. */
   #next(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#reading -= 1;
-      return;
-    }
-    this.#waiting.delete(next);
-    next();
+    const next = this.#waiting.next();
+    if (next) next.onTurn();
+    else this.#reading -= 1;
   }
 }

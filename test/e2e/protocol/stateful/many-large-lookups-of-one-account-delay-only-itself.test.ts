@@ -1,0 +1,71 @@
+/**
+ * Four stored responses of an upstream are read at once for clients, and the others wait (ARCHITECTURE.md promise 13). An account that
+ * asks for many large ones must not keep another account waiting until its time is over.
+ */
+import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import test from "node:test";
+import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { ask } from "../whole/asking.ts";
+import { at } from "./rig.ts";
+
+const LOOKUPS = 12;
+const READ_AT_ONCE = 4;
+/** Too large to arrive together with its head. */
+const LARGE = JSON.stringify({ object: "response", status: "completed", text: "x".repeat(8 * 1024 * 1024) });
+
+test("an account's stored response is read in its turn, however many another account asks for", async (t) => {
+  const slow: ServerResponse[] = [];
+  const begun = new EventEmitter();
+  let made = 0;
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "application/json" });
+    if (request.method === "POST") {
+      const usage = { input_tokens: 11, output_tokens: 4, total_tokens: 15 };
+      const content = [{ type: "output_text", text: "said" }];
+      const output = [{ type: "message", role: "assistant", content }];
+      const id = `resp_${String(++made).padStart(16, "0")}`;
+      response.end(
+        JSON.stringify({ id, object: "response", status: "completed", model: "responses-1", usage, output }),
+      );
+    } else if (request.url?.endsWith("input_items")) response.end("{}");
+    else if (!request.url?.endsWith("1")) response.end(LARGE);
+    else response.write('{"text":"', () => begun.emit("one", slow.push(response)));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const here = await startGatewayHere({
+    config: (places) => testConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true } } }),
+  });
+  t.after(async () => {
+    await here.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const [busy, calm] = [await here.account(), await here.account()];
+  const idOf = async (key: string) => {
+    const reply = await ask(here, "responses", key, { store: undefined });
+    return ((await reply.json()) as { id: string }).id;
+  };
+  const [asked, other] = [await idOf(busy.key), await idOf(calm.key)];
+  const lookups: Promise<Response>[] = [];
+  /** The busy account asks until it has asked so often; a small answer after them shows that the gateway has their heads. */
+  const asks = async (times: number) => {
+    while (lookups.length < times) lookups.push(at(here, busy.key, "GET", asked));
+    while (slow.length < times) await once(begun, "one");
+    assert.equal((await at(here, calm.key, "GET", `${other}/input_items`)).status, 200, "a small one is read at once");
+  };
+  await asks(READ_AT_ONCE);
+  await asks(LOOKUPS);
+  const wanted = at(here, calm.key, "GET", other);
+  // The first turn that becomes free may be the busy account's, the second is not.
+  for (const response of slow.slice(0, READ_AT_ONCE)) response.end('"}');
+  const reply = await wanted;
+  assert.equal(reply.status, 200);
+  assert.ok((await reply.arrayBuffer()).byteLength >= LARGE.length);
+  for (const response of slow.slice(READ_AT_ONCE)) response.destroy();
+  await Promise.allSettled(lookups);
+});
