@@ -39,6 +39,8 @@ export function Chart({ label, data, series, isBars = false, heightPx = 220, for
       axes: [
         {
           ...axis,
+          // Pixels and seconds between two marks: hours and minutes are wider than a date, and seconds would overlap.
+          ...(!isBars && { space: 66, incrs: [60, 300, 900, 3_600] }),
           // uplot's own dates are American in each language.
           values: (_plot: uPlot, marks: number[], _axis: number, _space: number, step: number) =>
             marks.map((mark) => axisTime(mark, step)),
@@ -46,7 +48,7 @@ export function Chart({ label, data, series, isBars = false, heightPx = 220, for
         { ...axis, size: 64, ...(format && { values: (_plot, values) => values.map(format) }) },
       ],
       series: [
-        { label: T.common.time, value: (_plot: uPlot, at: number | null) => (at === null ? "–" : axisTime(at, 1)) },
+        { label: T.common.time, value: (_plot: uPlot, at: number | null) => (at === null ? "--" : axisTime(at, 1)) },
         ...series.map(({ name, colour: own }) => ({
           label: name,
           stroke: colour(own),
