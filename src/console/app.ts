@@ -39,7 +39,7 @@ const VALIDATION = {
   removeAdditional: false,
   // A finding carries the schema that it violated; refusal.ts takes its texts from there.
   verbose: true,
-  keywords: ["x-remedy"],
+  keywords: ["x-remedy", "x-openapi"],
 };
 
 /** Receives reports as flat objects without secrets; the default level is `info`. */

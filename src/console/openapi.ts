@@ -6,6 +6,7 @@ import swagger from "@fastify/swagger";
 import { ErrorShape } from "./answers/answers.ts";
 import { anything } from "./answers/shape.ts";
 import { type ConsoleRoute, type RouteWords, route } from "./routes/contract.ts";
+import type { TObject } from "./vocabulary.ts";
 
 /** What the document describes: a route of the admin API, or one of the open ones. */
 export type DescribedRoute = RouteWords &
@@ -80,11 +81,23 @@ function schemaOf(described: DescribedRoute): object {
     summary,
     ...(description && { description }),
     ...(params && { params }),
-    ...(query && { querystring: query }),
+    ...(query && { querystring: { ...query, properties: shown((query as TObject).properties) } }),
     ...(body && { body }),
     ...(described.access && { security: described.access === "metrics" ? [{}, ...SECURITY] : [{}] }),
     response: Object.fromEntries([...good, ...refused]),
   };
+}
+
+/** What the document has of query parameters whose texts stand for something else. */
+function shown(parameters: Readonly<Record<string, object>>): object {
+  const entries = Object.entries(parameters).map(([name, schema]) => {
+    const { "x-openapi": instead, description } = schema as {
+      readonly "x-openapi"?: object;
+      readonly description?: string;
+    };
+    return [name, instead ? { ...instead, description } : schema];
+  });
+  return Object.fromEntries(entries);
 }
 
 function goodWords(status: number, { write }: DescribedRoute): string {

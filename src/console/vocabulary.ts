@@ -93,6 +93,18 @@ export function wholeNumber(digits: number, description: string) {
   });
 }
 
+/** The number of rows of a page if the request does not say it. */
+export const PAGE_DEFAULT = 100;
+
+/**
+ * The size of a page. Validated as text, because nothing is coerced, and its range by `readLimit`. `x-openapi` is what the
+ * OpenAPI document has instead, so that generated clients have a number with its bounds.
+ */
+export function pageSize(max: number) {
+  const text = wholeNumber(String(max).length, `a whole number from 1 to ${max}`);
+  return { ...text, "x-openapi": { type: "integer", minimum: 1, maximum: max, default: PAGE_DEFAULT } };
+}
+
 /** The cursor of a page that may end in the middle of an account (`cursor.ts`). */
 export const Place = Type.String({
   pattern: `^[A-Za-z0-9_-]{1,${CURSOR_CHARS_MAX}}$`,

@@ -3,7 +3,7 @@ import { AuditPage } from "../answers/answers.ts";
 import { readInstant, readLimit } from "../input/parameters.ts";
 import { malformed } from "../refusal.ts";
 import { type ConsoleRoute, route } from "../routes/contract.ts";
-import { closed, Instant, type Static, Type, wholeNumber } from "../vocabulary.ts";
+import { closed, Instant, pageSize, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { AUDIT_LINES_MAX, type Audit } from "./audit.ts";
 
 /** Maximum number of audit lines per page. */
@@ -21,7 +21,7 @@ const AuditQuery = Type.Object(
         "x-remedy": "Leave it out, or take it from an earlier answer.",
       }),
     ),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${AUDIT_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(AUDIT_PAGE_MAX)),
   },
   closed,
 );

@@ -1,8 +1,6 @@
 /** Validates values of query parameters beyond their form: page sizes and instants. */
 import { malformed } from "../refusal.ts";
-
-/** The default page size. */
-const PAGE_DEFAULT = 100;
+import { PAGE_DEFAULT } from "../vocabulary.ts";
 
 /**
  * Reads a page size.

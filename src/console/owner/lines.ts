@@ -16,7 +16,7 @@ import {
   STEP_LINES,
   seqFrom,
 } from "../routes/parts/request-lines.ts";
-import { closed, Day, KeyId, type Static, Type, wholeNumber } from "../vocabulary.ts";
+import { closed, Day, KeyId, pageSize, type Static, Type, wholeNumber } from "../vocabulary.ts";
 import { isOwn, showOwnLine, triesOf } from "./own-line.ts";
 import type { OwnScope } from "./own-store.ts";
 
@@ -37,7 +37,7 @@ const OwnLinesQuery = Type.Object(
       }),
     ),
     before: Type.Optional(wholeNumber(15, "the `next` of an earlier page")),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${OWN_LINES_MAX}`)),
+    limit: Type.Optional(pageSize(OWN_LINES_MAX)),
   },
   closed,
 );

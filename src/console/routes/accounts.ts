@@ -10,7 +10,7 @@ import { readLimit } from "../input/parameters.ts";
 import { accountNamed, createOrFind } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, noSuchAccount } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
-import { AccountPath, Configured, Cursor, closed, Name, type Static, Type, wholeNumber } from "../vocabulary.ts";
+import { AccountPath, Configured, Cursor, closed, Name, pageSize, type Static, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Maximum number of accounts per page: the store's own limit. */
@@ -84,7 +84,7 @@ export const AccountsQuery = Type.Object(
       }),
     ),
     cursor: Type.Optional(Cursor),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${ACCOUNTS_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(ACCOUNTS_PAGE_MAX)),
   },
   closed,
 );

@@ -11,7 +11,7 @@ import { BatchPage, BatchReportShape, BatchShape, BatchVoidShape } from "../answ
 import { hasExpired, showBatch } from "../answers/present.ts";
 import { readLimit } from "../input/parameters.ts";
 import { AdminRefusal } from "../refusal.ts";
-import { BatchId, CODES_PAGE_MAX, Cursor, closed, Type, wholeNumber } from "../vocabulary.ts";
+import { BatchId, CODES_PAGE_MAX, Cursor, closed, pageSize, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 const BatchPath = Type.Object({ id: BatchId }, closed);
@@ -19,7 +19,7 @@ const BatchPath = Type.Object({ id: BatchId }, closed);
 const BatchesQuery = Type.Object(
   {
     cursor: Type.Optional(Cursor),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(CODES_PAGE_MAX)),
   },
   closed,
 );

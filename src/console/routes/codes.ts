@@ -22,9 +22,9 @@ import {
   closed,
   Day,
   IdempotencyId,
+  pageSize,
   type Static,
   Type,
-  wholeNumber,
 } from "../vocabulary.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { Redeemer } from "./parts/redeemer.ts";
@@ -58,7 +58,7 @@ const CodesQuery = Type.Object(
   {
     batch: Type.Optional(BatchId),
     cursor: Type.Optional(Cursor),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${CODES_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(CODES_PAGE_MAX)),
   },
   closed,
 );

@@ -9,7 +9,7 @@ import { showLedgerLine } from "../answers/present.ts";
 import { readInstant, readLimit } from "../input/parameters.ts";
 import { accountNamed, nameOfAccount } from "../named-accounts.ts";
 import { AdminRefusal, accountClosed, malformed, noSuchAccount } from "../refusal.ts";
-import { AccountPath, closed, Instant, Name, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
+import { AccountPath, closed, Instant, Name, pageSize, type Static, Type, Usd, wholeNumber } from "../vocabulary.ts";
 import { type ConsoleAnswer, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { linesOfRequest, PrintedRequestId, RequestQuery } from "./parts/request-lines.ts";
 
@@ -43,7 +43,7 @@ export const LedgerQuery = Type.Object(
     ),
     before: Type.Optional(wholeNumber(15, "with order=newest, the number of a ledger line: the ones below it")),
     since: Type.Optional(Instant),
-    limit: Type.Optional(wholeNumber(4, `a whole number from 1 to ${LEDGER_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(LEDGER_PAGE_MAX)),
   },
   closed,
 );

@@ -24,9 +24,9 @@ import {
   KeyId,
   KeyName,
   KeyPath,
+  pageSize,
   type Static,
   Type,
-  wholeNumber,
 } from "../vocabulary.ts";
 import { type AuditFacts, type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
@@ -54,7 +54,7 @@ const KeysQuery = Type.Object(
       }),
     ),
     cursor: Type.Optional(KeyId),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${KEYS_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(KEYS_PAGE_MAX)),
   },
   closed,
 );

@@ -15,7 +15,7 @@ import { readCursor, writeCursor } from "../cursor.ts";
 import { readLimit } from "../input/parameters.ts";
 import { nextAccountName } from "../named-accounts.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
-import { closed, Name, Place, type Static, Type, wholeNumber } from "../vocabulary.ts";
+import { closed, Name, Place, pageSize, type Static, Type } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 import { type KeptAudit, KeptAudits } from "./parts/kept-audits.ts";
 
@@ -26,7 +26,7 @@ const VerifyQuery = Type.Object(
   {
     account: Type.Optional(Name),
     cursor: Type.Optional(Place),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${VERIFY_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(VERIFY_PAGE_MAX)),
   },
   closed,
 );

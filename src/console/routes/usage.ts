@@ -24,7 +24,7 @@ import { readCursor, writeCursor } from "../cursor.ts";
 import { readLimit } from "../input/parameters.ts";
 import { nextAccountName } from "../named-accounts.ts";
 import { malformed, noSuchAccount } from "../refusal.ts";
-import { closed, Day, Name, Place, type Static, Type, USAGE_BY, type UsageBy, wholeNumber } from "../vocabulary.ts";
+import { closed, Day, Name, Place, pageSize, type Static, Type, USAGE_BY, type UsageBy } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
 
 /** Maximum number of accounts per page. */
@@ -54,7 +54,7 @@ const UsageQuery = Type.Object(
     since: Type.Optional(Day),
     until: Type.Optional(Day),
     cursor: Type.Optional(Place),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(USAGE_PAGE_MAX)),
   },
   closed,
 );
@@ -64,7 +64,7 @@ const UpstreamUsageQuery = Type.Object(
     since: Type.Optional(Day),
     until: Type.Optional(Day),
     cursor: Type.Optional(Place),
-    limit: Type.Optional(wholeNumber(3, `a whole number from 1 to ${USAGE_PAGE_MAX}`)),
+    limit: Type.Optional(pageSize(USAGE_PAGE_MAX)),
   },
   closed,
 );
