@@ -2,7 +2,7 @@
 import { type JsonObject, objectOf, parseObject } from "./json-object.ts";
 import { leastNano, type NanoUsd, nanoUsd, parseNano } from "./money.ts";
 import { charge, MULTIPLIER_ONE, type Multiplier, type UnitPrices } from "./price.ts";
-import { NO_USAGE, plausibleCount, type Usage } from "./tokens/usage.ts";
+import { NO_USAGE, plausibleCount, plausibleTotalInput, type Usage } from "./tokens/usage.ts";
 
 interface Recomputed {
   /** Tokens and calls at their prices, with the multiplier: the cost of a complete answer. */
@@ -93,7 +93,7 @@ export function attemptsOf(memo: string | Memo): readonly NotedAttempt[] | undef
 
 function attemptOf(attempt: JsonObject | undefined, line: Memo): NotedAttempt | undefined {
   const cost = nano(attempt?.cost);
-  const [input, output] = [plausibleCount(attempt?.input), plausibleCount(attempt?.output)];
+  const [input, output] = [plausibleTotalInput(attempt?.input), plausibleCount(attempt?.output)];
   if (!attempt || cost === undefined || input === undefined || output === undefined) return undefined;
   const text = (member: string) => (typeof attempt[member] === "string" ? attempt[member] : "");
   const computed = attempt.outcome === "ok" ? costOf(attempt, line) : undefined;

@@ -80,6 +80,16 @@ export function plausibleCount(value: unknown): number | undefined {
     : undefined;
 }
 
+/** Kinds of input tokens in `Usage`, each of which is accepted up to TOKEN_COUNT_MAX. */
+const INPUT_KINDS = 4;
+
+/** Like `plausibleCount`, for the sum that `totalInput` returns. */
+export function plausibleTotalInput(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= INPUT_KINDS * TOKEN_COUNT_MAX
+    ? value
+    : undefined;
+}
+
 /** A sum of accepted counts, capped so that it is acceptable itself. */
 export function addCounts(...counts: readonly number[]): number {
   let sum = 0;
