@@ -3,7 +3,7 @@
  * and one for what to do. A defect of the gateway is an ordinary exception, never an AdminRefusal.
  */
 
-import type { StoreError } from "../store/contract.ts";
+import { type StoreError, UnconfirmedError, type Unconfirming } from "../store/contract.ts";
 import { errorStack } from "../values/program/error-text.ts";
 import { COMMAND } from "../values/program/program.ts";
 import type { AdminErrorAnswer } from "./answers/answers.ts";
@@ -100,7 +100,7 @@ export function noSuchKey(id: string): AdminRefusal {
  * @param unfit why the store must not be used, in the words of `/readyz`, if it is known and the caller may see it.
  */
 export function storeRefusal(error: StoreError, remedy: string | undefined, unfit?: string): AdminRefusal {
-  if (error.kind === "unconfirmed") return notConfirmed(remedy);
+  if (error instanceof UnconfirmedError) return notConfirmed(error.by, remedy);
   const older = error.kind === "older";
   const what = unfit === undefined ? "The store did not answer" : `It cannot be done: ${unfit}`;
   const message = older
@@ -116,15 +116,17 @@ export function storeRefusal(error: StoreError, remedy: string | undefined, unfi
   });
 }
 
-/** 503: the store's primary has the write, but a failover may still undo it. */
-function notConfirmed(remedy: string | undefined): AdminRefusal {
-  return new AdminRefusal(
-    503,
-    "not_confirmed",
-    "The change was made on the store's primary, but no replica confirmed it in time. A failover may undo it.",
-    remedy ?? "Repeat the request: it counts once.",
-    { "retry-after": "1" },
-  );
+const NOT_CONFIRMED = {
+  replicas: "The change was made on the store's primary, but no replica confirmed it in time. A failover may undo it.",
+  server:
+    "The change was made, but then the store's server did not answer, or the connection to it was lost. A restart or failover of the server may undo it.",
+} as const satisfies Record<Unconfirming, string>;
+
+/** 503: the store has the write, but may still lose it. */
+function notConfirmed(by: Unconfirming, remedy: string | undefined): AdminRefusal {
+  return new AdminRefusal(503, "not_confirmed", NOT_CONFIRMED[by], remedy ?? "Repeat the request: it counts once.", {
+    "retry-after": "1",
+  });
 }
 
 /*

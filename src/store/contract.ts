@@ -74,13 +74,23 @@ export class StoreError extends Error {
 /** No server answers for the store. The health check reports it, so callers on a timer need not. */
 export class StoreUnreachableError extends StoreError {}
 
-/** The store has made the write, but no replica confirmed it in time. Repeating the write is harmless. */
+/** Who did not confirm a write: no replica in time, or the server itself, which may have no replicas. */
+export type Unconfirming = "replicas" | "server";
+
+const UNCONFIRMED = {
+  replicas: "no replica of the store has confirmed the write",
+  server: "the store's server did not answer after the write, or its connection was lost",
+} as const satisfies Record<Unconfirming, string>;
+
+/** The store has made the write, but it is not confirmed that it lasts. Repeating the write is harmless. */
 export class UnconfirmedError extends StoreError {
+  readonly by: Unconfirming;
   /** What the store answered; undefined when the write was not finished. */
   readonly answer: unknown;
 
-  constructor(answer: unknown) {
-    super("unconfirmed", "no replica of the store has confirmed the write");
+  constructor(by: Unconfirming, answer: unknown) {
+    super("unconfirmed", UNCONFIRMED[by]);
+    this.by = by;
     this.answer = answer;
   }
 }
@@ -285,7 +295,8 @@ interface OperatorStore extends SignIns {
 
   /**
    * This store for operators. If there are replicas, a write is answered when a replica has it, and rejects with
-   * UnconfirmedError when no replica confirms it in time. `close` of this store closes both.
+   * UnconfirmedError when no replica confirms it in time. On Redis it also rejects with that when the connection is lost
+   * right after the write. `close` of this store closes both.
    */
   confirming(): Store;
 }

@@ -77,7 +77,7 @@ test("a taken link is recorded in the journal even if no replica has confirmed i
   const { records, writes } = journaled(
     overlay(store, {
       async takeSignIn(...ask) {
-        throw new UnconfirmedError(await store.takeSignIn(...ask));
+        throw new UnconfirmedError("replicas", await store.takeSignIn(...ask));
       },
     }),
   );

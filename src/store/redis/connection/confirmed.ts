@@ -48,12 +48,14 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
 
 /**
  * Call it before a write, so that a connection that is lost in between is noticed: another server may have the write.
- * @returns a function that rejects with UnconfirmedError when replicas exist and none has confirmed in time.
+ * @returns a function that rejects with UnconfirmedError when replicas exist and none has confirmed in time, and when
+ * the server does not say whether it has replicas.
  */
 export function confirmOn(connection: RedisConnection): Confirm {
   const before = connection.losses();
   return async (keys, answer) => {
-    const found = await connection.replicated(keys, CONFIRM_MS).catch(() => false);
-    if (!found || connection.losses() !== before) throw new UnconfirmedError(answer);
+    const found = await connection.replicated(keys, CONFIRM_MS).catch(() => undefined);
+    if (found === undefined || connection.losses() !== before) throw new UnconfirmedError("server", answer);
+    if (!found) throw new UnconfirmedError("replicas", answer);
   };
 }
