@@ -12,6 +12,7 @@ const LESS: Readonly<Record<string, Readonly<Record<number, TSchema>>>> = { show
 
 /** What an owner can do, by the refusal's code, if the admin API's own remedy is for operators. */
 const REMEDIES: Readonly<Record<string, string>> = {
+  above_cap: "Lower it to the cap, or ask the operator to raise the cap.",
   account_closed: "Ask the operator of this gateway for another account.",
   code_not_redeemable:
     "Compare it with the code that you got, character by character. The seller can look up its state.",

@@ -12,9 +12,11 @@ import {
   limitsText,
   readLimitsText,
 } from "../../store/limits/limits.ts";
+import type { ListedKey } from "../../store/records.ts";
 import { type Catalog, groupServes } from "../../values/catalog.ts";
 import { formatUsd, type NanoUsd, parseUsd } from "../../values/money.ts";
 import { ceilingOf, holdFor } from "../../values/price.ts";
+import { COMMAND } from "../../values/program/program.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
 import { accountNamed } from "../named-accounts.ts";
@@ -166,7 +168,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
       const added = (limits.models ?? []).filter((name) => !before.models?.includes(name));
       assertModelsKnown(added, limits, catalog(), key.group);
       assertUseful(limits, leastCost(catalog(), [key.group], limits, added));
-      if (!isCap) assertWithin(limits, readLimitsText(key.caps), readLimitsText(key.limits));
+      if (!isCap) assertWithin(limits, key);
       const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
       if (changed === undefined) throw noSuchKey(params.id);
       if (changed.status === "revoked") throw revoked(changed);
@@ -302,6 +304,17 @@ function leastCost(
   return costs.reduce((least, cost) => (cost < least ? cost : least), costs[0] ?? 0n);
 }
 
+const FIGURE_OPTIONS: Readonly<Record<string, string>> = {
+  requests_per_minute: "--requests COUNT",
+  tokens_per_minute: "--tokens COUNT",
+  concurrency: "--concurrency COUNT",
+};
+
+/** The option of `key limit` for a figure of the body, with a word in place of its value. */
+function optionOf(figure: string): string {
+  return FIGURE_OPTIONS[figure] ?? `--${figure.slice(figure.indexOf(".") + 1)} USD`;
+}
+
 /** @throws AdminRefusal 400 for a budget that is below the cost of any request */
 function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
   for (const span of BUDGET_SPANS) {
@@ -318,17 +331,18 @@ function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
 
 /**
  * An old figure above its cap stays, because the cap applies anyway and the caller did not change it.
- * @throws AdminRefusal 409 for a figure above the operator's cap
+ * @param key as it is before the change
+ * @throws AdminRefusal 409 for a figure above the operator's cap; `owner/for-owners.ts` has an owner's remedy
  */
-function assertWithin(limits: LimitSet, caps: LimitSet, before: LimitSet): void {
+function assertWithin(limits: LimitSet, key: ListedKey): void {
   const figures = ({ budgets = {}, requestsPerMinute, tokensPerMinute, concurrency }: LimitSet) => ({
     ...Object.fromEntries(BUDGET_SPANS.map((span) => [`budgets_usd.${span}`, budgets[span]])),
     requests_per_minute: requestsPerMinute,
     tokens_per_minute: tokensPerMinute,
     concurrency,
   });
-  const most: Readonly<Record<string, bigint | number | undefined>> = figures(caps);
-  const known: Readonly<Record<string, bigint | number | undefined>> = figures(before);
+  const most: Readonly<Record<string, bigint | number | undefined>> = figures(readLimitsText(key.caps));
+  const known: Readonly<Record<string, bigint | number | undefined>> = figures(readLimitsText(key.limits));
   for (const [name, figure] of Object.entries(figures(limits))) {
     const cap = most[name];
     if (figure === undefined || cap === undefined || figure <= cap || figure === known[name]) continue;
@@ -337,7 +351,7 @@ function assertWithin(limits: LimitSet, caps: LimitSet, before: LimitSet): void 
       409,
       "above_cap",
       `\`${name}\` is above the operator's cap of ${words}.`,
-      "Lower it to the cap, or ask the operator to raise the cap.",
+      `Lower it to the cap, or raise the cap first: ${COMMAND} key limit ${key.id} --cap ${optionOf(name)}`,
     );
   }
 }

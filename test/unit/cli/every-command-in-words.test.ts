@@ -229,6 +229,16 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   );
   const more = await tollgate("key", "limit", id, "--total", "9", "--day", "none", "--cap");
   assert.match(more.out, /Its own limits: 5\.00 USD a day.*\nThe operator's caps: 9\.00 USD in all\.\n/);
+  await tollgate("key", "limit", id, "--cap", "--concurrency", "4");
+  for (const [typed, option] of [
+    [["--total", "9.01"], "--total USD"],
+    [["--concurrency", "5"], "--concurrency COUNT"],
+  ] as const) {
+    const above = await tollgate("key", "limit", id, ...typed);
+    const command = new RegExp(`raise the cap first: .*tollgate key limit ${id} --cap ${option}\n`);
+    assert.match(above.err, command);
+    assert.doesNotMatch(above.err, /ask the operator/);
+  }
   assert.match((await tollgate("key", "limit", id, "--day", "none")).out, /limits: 60 requests per minute; from/);
   assert.match((await tollgate("key", "limit", id, "--clear", "--cap")).out, /^(?!.*caps)/s);
   const wrong = await tollgate("key", "limit", id, "--requests", "many");

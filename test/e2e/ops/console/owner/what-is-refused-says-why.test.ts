@@ -29,6 +29,7 @@ test("limits that are invalid, contradict each other or exceed the operator's ca
   await refusedLimit(page, "Per day", "0.000000001", "the cost of the smallest request");
   await refusedLimit(page, "Per month", "40.01", "is above the operator's cap of");
   await refusedLimit(page, "Requests in flight", "6", "is above the operator's cap of");
+  await refusedLimit(page, "Requests in flight", "6", "or ask the operator to raise the cap.");
   await refusedLimit(page, "Tokens per minute", "many", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Tokens per minute", "0", "must be a whole number from 1 to 1000000000");
   await refusedLimit(page, "Models", "other-family", "The limits name no model that the key's group serves.");
