@@ -1,9 +1,11 @@
 /**
  * The problems of a configuration, and where they are. No message contains a secret or the value of an environment
- * variable (docs/failure-model.md row 79): values are quoted as written in the file, and secrets not at all.
+ * variable (docs/failure-model.md row 79): values are quoted as written in the file, with control and bidirectional
+ * characters escaped, and secrets not at all.
  */
 
 import { nearest } from "../values/words/nearest.ts";
+import { quoted } from "../values/words/shown.ts";
 import { LIMITS } from "./defaults.ts";
 
 /** One problem: its position in the file, the key that it is about, and what would be right. */
@@ -89,7 +91,8 @@ export class Problems {
       file,
       ...(typeof at === "object" ? at : positionOf(path, at)),
       key: keyOf(path),
-      message,
+      // A message may repeat a value or a name of a file from the configuration.
+      message: quoted(message, message.length),
     }));
     problems.sort((a, b) => a.line - b.line || a.column - b.column);
     if (this.#more > 0) {

@@ -12,7 +12,7 @@ const CAUSES = Object.keys(ERROR_ROWS) as Cause[];
 test("control characters, bidirectional marks and lone surrogates are escaped, other text is kept", () => {
   assert.equal(quoted('plain é 日本 😀 "x"'), 'plain é 日本 😀 "x"');
   assert.equal(quoted("a\r\nb\0\x1b[31m\x7f\x85"), "a\\u000d\\u000ab\\u0000\\u001b[31m\\u007f\\u0085");
-  assert.equal(quoted("\u202e\u2066\u200b\ufeff\u2028"), "\\u202e\\u2066\\u200b\\ufeff\\u2028");
+  assert.equal(quoted("\u202e\u2066\u200b\ufeff\u2028\u061c"), "\\u202e\\u2066\\u200b\\ufeff\\u2028\\u061c");
   assert.equal(quoted("\ud800x\udc00"), "\\ud800x\\udc00");
 });
 
