@@ -16,6 +16,7 @@ import { containsKey } from "../values/key-search.ts";
 import type { NanoUsd } from "../values/money.ts";
 import type { Clock } from "../values/time.ts";
 import { totalInput } from "../values/tokens/usage.ts";
+import { resemblesCredential } from "../values/words/credential.ts";
 import { quoted } from "../values/words/shown.ts";
 import { reportCharge } from "./record/charge-report.ts";
 import { lineText, type RequestLine } from "./record/line.ts";
@@ -337,15 +338,19 @@ export class RequestRecord {
     return reasons;
   }
 
-  /** Searching a model's name for a key takes 1 us, and the result for a model of the catalog is always the same. */
+  /**
+   * The model for the log and the span. Searching a name for credentials takes microseconds; the result for a model of
+   * the catalog is always the same, and only other names can be credentials of another service.
+   */
   #shownModel(): string | undefined {
     const model = this.#model;
     if (model === undefined) return undefined;
     const { shownModels, catalog } = this.#parts;
     const known = shownModels.get(model);
     if (known !== undefined) return known;
-    const shown = shownModel(model);
-    if (catalog().models.has(model)) shownModels.set(model, shown);
+    const isConfigured = catalog().models.has(model);
+    const shown = shownModel(model, isConfigured);
+    if (isConfigured) shownModels.set(model, shown);
     return shown;
   }
 
@@ -382,9 +387,13 @@ const NOTHING: readonly string[] = [];
 /** More characters than are ever shown, with room for a key that is percent-encoded. */
 const SEARCHED_CHARS = 1_024;
 
-/** The model as its client typed it. Some clients send their key as the model, and it must not reach the log. */
-function shownModel(model: string): string {
-  return containsKey(model.slice(0, SEARCHED_CHARS)) ? "***" : quoted(model);
+/**
+ * The model as its client typed it. Some clients send their key as the model, or a key of another service, and neither
+ * may reach the log.
+ */
+function shownModel(model: string, isConfigured: boolean): string {
+  const searched = model.slice(0, SEARCHED_CHARS);
+  return containsKey(searched) || (!isConfigured && resemblesCredential(searched)) ? "***" : quoted(model);
 }
 
 function describe(error: unknown): { message: string; stack: string | undefined } {

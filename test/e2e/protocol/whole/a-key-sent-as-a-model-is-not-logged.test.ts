@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 
-test("a key in place of the model's name is masked with asterisks, and other names are shown in one line", async () => {
+test("a key, also of another service, in place of the model's name is masked with asterisks, and other names are shown in one line", async () => {
   const here = await startGatewayHere();
   try {
     const { key } = await here.account();
@@ -22,10 +22,17 @@ test("a key in place of the model's name is masked with asterisks, and other nam
     for (const model of [key, `openai/${key}`, `${"x".repeat(100)} ${key}`, coded]) {
       assert.equal((await ask(model)).model, "***");
     }
+    const foreign = `sk-ant-api03-${"Zq7-_x".repeat(15)}AA`;
+    for (const model of [foreign, `anthropic/${foreign}`, "AIzaSyA1234567890abcdefghijklmnop"]) {
+      assert.equal((await ask(model)).model, "***");
+    }
     assert.equal((await ask("sk-model")).model, "sk-model");
     assert.equal((await ask('a\n{"level":"error"}')).model, 'a\\u000a{"level":"error"}');
     const log = JSON.stringify(here.log);
     assert.ok(!log.includes(key.slice(13, 40)) && !log.includes(coded.slice(20, 50)));
+    const metrics = await (await fetch(`${here.adminUrl}/metrics`)).text();
+    assert.match(metrics, /tollgate_requests_total\{[^}]*model="unknown"/);
+    for (const text of [log, metrics]) assert.ok(!text.includes("Zq7-_x") && !text.includes("AIzaSy"));
   } finally {
     await here.close();
   }
