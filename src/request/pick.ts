@@ -46,18 +46,22 @@ export function conversionOf(run: Run, permit: Permit, read: ReadBody, parts: Pi
   const { inputEstimate, unpricedTools } = permit.terms;
   const strict = request.headers.get("x-tollgate-strict") === "1";
   const permitted = { outputLimit, thinkingMost, openEnded, inputEstimate, unpricedTools, strict };
-  const startedMs = parts.clock.monotonicMs();
   const { json, scan, body, surplus, lostReferences, stored } = read;
   const asked: ClientRequest = { protocol, model, stream, json, scan, body, surplus, lostReferences, stored };
   const details = [endpoint.open, asked, permit, permitted, contextOf(parts, permit)] as const;
   const encode = encoderFor(...details);
-  const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(encoded: E, route: Route) => {
+  const made = <E extends AttemptRequest<AttemptConversion> | Refusal | undefined>(
+    encodeFor: (route: Route) => E,
+    route: Route,
+  ) => {
+    const startedMs = parts.clock.monotonicMs();
+    const encoded = encodeFor(route);
     run.record.converted(startedMs);
     return encoded === undefined || isRefusal(encoded) ? encoded : traced(encoded, route, run, parts);
   };
   return {
-    first: (route) => made(encode(route), route),
-    withoutReasoning: (route) => made(encoderWithoutReasoning(...details)(route), route),
+    first: (route) => made(encode, route),
+    withoutReasoning: (route) => made(encoderWithoutReasoning(...details), route),
   };
 }
 

@@ -72,14 +72,14 @@ export class RequestTrace {
   }
 
   #attempt({ spanId, route }: StartedAttempt, record: AttemptRecord, untilMs: number, answered: Attributes): void {
-    const { startedAtMs, headersMs, firstByteMs, outcome } = record;
+    const { startedAtMs, endedAtMs, outcome } = record;
     const failed = outcome !== "ok" && outcome !== "client_gone";
     this.#add({
       name: `chat ${record.model}`,
       kind: "client",
       spanId,
       fromMs: startedAtMs,
-      toMs: outcome === "ok" ? untilMs : Math.max(startedAtMs, firstByteMs ?? headersMs ?? startedAtMs),
+      toMs: outcome === "ok" ? untilMs : endedAtMs,
       attributes: {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": PROVIDER[route.protocol],

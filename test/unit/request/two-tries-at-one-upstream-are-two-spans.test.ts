@@ -17,9 +17,9 @@ test("the spans of two tries at one upstream have the ids and the outcomes of th
   const trace = new RequestTrace(tracing as unknown as Tracing, ids, 0);
   const [route] = MODEL.routes as [Route];
   const sent = [trace.attempting(route), trace.attempting(route)];
-  const record = (startedAtMs: number, outcome: string) =>
-    ({ upstream: route.upstream, model: route.upstreamModel, outcome, startedAtMs }) as AttemptRecord;
-  trace.attempts([record(10, "upstream_rejected"), record(20, "ok")], 50, {});
+  const record = (startedAtMs: number, endedAtMs: number, outcome: string) =>
+    ({ upstream: route.upstream, model: route.upstreamModel, outcome, startedAtMs, endedAtMs }) as AttemptRecord;
+  trace.attempts([record(10, 15, "upstream_rejected"), record(20, 30, "ok")], 50, {});
   trace.finish(0, 50, { path: "/v1/messages", attributes: {}, error: undefined });
   const tries = emitted.filter(({ kind }) => kind === "client");
   assert.deepEqual(
@@ -29,7 +29,7 @@ test("the spans of two tries at one upstream have the ids and the outcomes of th
   assert.deepEqual(
     tries.map(({ startMs, endMs, error }) => [startMs, endMs, error]),
     [
-      [10, 10, "upstream_rejected"],
+      [10, 15, "upstream_rejected"],
       [20, 50, undefined],
     ],
   );
