@@ -114,8 +114,6 @@ export interface AttemptRecord {
   /** For operators: our own text, or an inspector's; never shown to a client. */
   readonly reason: string;
   readonly startedAtMs: number;
-  readonly headersMs: number | undefined;
-  readonly firstByteMs: number | undefined;
   /** When the attempt was decided. */
   readonly endedAtMs: number;
   /** Decoded body bytes until the attempt was decided. */

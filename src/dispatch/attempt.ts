@@ -320,8 +320,6 @@ class Attempt<T> implements CallListener {
       status,
       reason,
       startedAtMs: this.#call.startedAtMs,
-      headersMs: this.#call.headersMs,
-      firstByteMs: this.#call.firstByteMs,
       endedAtMs,
       bytesReceived: this.#call.bytesReceived,
       sentToUpstream: this.#call.sent,

@@ -57,7 +57,6 @@ type UpstreamEvent = Buffer | "head" | "end" | Error;
 
 export class Call implements UpstreamHandler {
   startedAtMs = 0;
-  headersMs: number | undefined = undefined;
   firstByteMs: number | undefined = undefined;
   /** Decoded body bytes delivered to the listener. */
   bytesReceived = 0;
@@ -262,7 +261,7 @@ export class Call implements UpstreamHandler {
   #lookAt(all: readonly UpstreamEvent[], from: number, nowMs: number): number {
     const event = all[from] as UpstreamEvent;
     if (!Buffer.isBuffer(event)) {
-      if (event === "head") this.#started(nowMs);
+      if (event === "head") this.#started();
       else if (event === "end") this.#ended(nowMs);
       else this.#broken(event);
       return from + 1;
@@ -282,13 +281,12 @@ export class Call implements UpstreamHandler {
     this.#fail(failed);
   }
 
-  #started(nowMs: number): void {
+  #started(): void {
     const fields = this.#fields ?? {};
     this.#fields = undefined;
     if (this.#phase === "over") return;
     assert.equal(this.#phase, "waiting");
     this.#phase = "body";
-    this.headersMs = nowMs;
     const head = readReplyHead(this.#status, fields);
     if (isFailure(head)) {
       this.#fail(head);

@@ -29,8 +29,6 @@ const ATTEMPT: AttemptRecord = {
   status: 400,
   reason: "",
   startedAtMs: 0,
-  headersMs: 1,
-  firstByteMs: 1,
   endedAtMs: 1,
   bytesReceived: 1,
   sentToUpstream: true,
