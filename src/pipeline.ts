@@ -85,7 +85,7 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
     cut,
     overload,
     cohort: new Cohort(clock),
-    keyUses: new KeyUses({ clock, log, store, bucketOf: addressBucket }),
+    keyUses: new KeyUses({ clock, log, store: charging.store, bucketOf: addressBucket }),
     observed: new Observed(parts.chance),
     disconnected,
     recorder: createRecorder({ tracing, metrics, log, clock, catalog: () => settings().catalog }),

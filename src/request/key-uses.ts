@@ -2,7 +2,7 @@
  * When each key was last used, from which address and by which program. Recorded in memory with each request, and
  * written to the store once a minute, so that no request waits for it. A crash loses up to a minute of it.
  */
-import { type Store, StoreUnreachableError } from "../store/contract.ts";
+import { type Store, StoreError, StoreUnreachableError } from "../store/contract.ts";
 import type { KeyUse } from "../store/records.ts";
 import type { Log } from "../telemetry/log.ts";
 import type { AccountTag } from "../values/key.ts";
@@ -52,7 +52,10 @@ export class KeyUses {
     });
   }
 
-  /** Writes pending uses to the store. If the store is unavailable, the rest waits for the next time. Never rejects. */
+  /**
+   * Writes pending uses to the store. If the store is unavailable or waits for its operator, the rest waits for the next
+   * time. Never rejects.
+   */
   async flush(): Promise<void> {
     for (const [tag, uses] of Map.groupBy(this.#waiting.values(), (use) => use.tag)) {
       try {
@@ -61,7 +64,7 @@ export class KeyUses {
           uses.map((use) => this.#shown(use)),
         );
       } catch (error) {
-        if (error instanceof StoreUnreachableError) return;
+        if (isOfWholeStore(error)) return;
         // An error of one account must not delay the others, and must not end the process.
         this.#parts.log.warn({ reason: String(error) }, "the last use of an account's keys was not noted");
       }
@@ -79,6 +82,11 @@ export class KeyUses {
     const from = address === undefined ? "" : this.#parts.bucketOf(address);
     return { keyId, atMs, from, by: programOf(userAgent ?? "") };
   }
+}
+
+/** Whether no account of the store can be written now; the store's own checks report that. */
+function isOfWholeStore(error: unknown): boolean {
+  return error instanceof StoreUnreachableError || (error instanceof StoreError && error.kind === "older");
 }
 
 /**

@@ -17,13 +17,13 @@ const TAGS = ["0000000001", "0000000002"] as AccountTag[];
 function started() {
   const clock = new FakeClock();
   const taken: (readonly [AccountTag, readonly KeyUse[]])[] = [];
-  let isAway = false;
+  let awayError: Error | undefined;
   const broken = new Map<AccountTag, Error>();
   const warned: unknown[] = [];
   const log = { warn: (facts: unknown) => void warned.push(facts) } as unknown as Log;
   const store = {
     async noteKeyUses(tag: AccountTag, uses: readonly KeyUse[]) {
-      if (isAway) throw new StoreUnreachableError("unavailable", "away");
+      if (awayError) throw awayError;
       const error = broken.get(tag);
       if (error) throw error;
       taken.push([tag, uses]);
@@ -32,8 +32,8 @@ function started() {
   const uses = new KeyUses({ clock, log, store, bucketOf: addressBucket });
   const note = (keyId: string, atMs: number, more: { address?: string; userAgent?: string; tag?: AccountTag } = {}) =>
     uses.note({ tag: TAGS[0] as AccountTag, keyId, atMs, address: "192.0.2.7", userAgent: "curl/8.1 (x)", ...more });
-  const away = (is: boolean) => {
-    isAway = is;
+  const away = (error: Error | undefined) => {
+    awayError = error;
   };
   const latestMs = () => taken.at(-1)?.[1][0]?.atMs;
   return { clock, taken, uses, note, away, broken, warned, latestMs };
@@ -79,19 +79,22 @@ test("a key in the user agent is not kept, nor a part of it", async () => {
   );
 });
 
-test("uses that an unreachable store does not accept are written the next time", async () => {
-  const { taken, uses, note, away } = started();
-  away(true);
-  note("key_1", 1);
-  await uses.flush();
-  away(false);
-  note("key_2", 2);
-  await uses.close();
-  assert.deepEqual(
-    taken[0]?.[1].map(({ keyId }) => keyId),
-    ["key_1", "key_2"],
-  );
-});
+for (const error of [new StoreUnreachableError("unavailable", "away"), new StoreError("older", "it lost data")]) {
+  test(`uses that the store does not accept (${error.message}) are written the next time`, async () => {
+    const { taken, uses, note, away, warned } = started();
+    away(error);
+    note("key_1", 1);
+    await uses.flush();
+    away(undefined);
+    note("key_2", 2);
+    await uses.close();
+    assert.deepEqual(
+      taken[0]?.[1].map(({ keyId }) => keyId),
+      ["key_1", "key_2"],
+    );
+    assert.deepEqual(warned, []);
+  });
+}
 
 test("a use that arrives while the store accepts an earlier one is not lost", async () => {
   const { taken, uses, note } = started();
