@@ -106,7 +106,7 @@ export class Reply {
     return this.#ended;
   }
 
-  /** Whether the client disconnected before it had the whole answer. */
+  /** Whether the client disconnected, or was disconnected, before it had the whole answer. */
   get gone(): boolean {
     return this.#gone;
   }
@@ -253,9 +253,13 @@ export class Reply {
     this.#res.end(chunkOf(bytes, LAST_CHUNK));
   }
 
-  /** Ends the answer as broken: the client sees the connection end inside the body. */
+  /**
+   * Ends the answer as broken: the client sees the connection end inside the body. It counts as disconnected at once,
+   * because the connection reports its end only later in this turn of the event loop.
+   */
   destroy(): void {
     this.#ended = true;
+    this.#gone ||= !this.#handedOver;
     this.#res.destroy();
   }
 
