@@ -5,8 +5,7 @@
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import type { AcceptedRequest } from "../accept/listener.ts";
-import { withWrappedContainers } from "../convert/responses/stored/containers.ts";
-import { withWrappedIds } from "../convert/responses/stored/reply.ts";
+import { storedAnswer } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
 import type { Answered, AttemptRecord, DispatchAsk, Unanswered } from "../dispatch/ask.ts";
 import { contextOf } from "../request/context.ts";
@@ -16,7 +15,6 @@ import { type FoundReply, isBeingWritten, requestForStored, storedInspector } fr
 import type { KeyView } from "../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { StoredName } from "../values/members/stored.ts";
-import { spliceNested } from "../wire/json.ts";
 import { modelFor } from "./models.ts";
 
 /** Takes room for so many bytes of an answer; a refusal if there is none. */
@@ -87,8 +85,7 @@ export async function askStored(
     const { reply } = result.token;
     if (!reply) throw new Error("an accepted reply was not read");
     const ids = new WrappedIds(name, context, { names: new Map([[asked, name]]) });
-    const own = withWrappedIds(withWrappedContainers(reply.body, ids), reply.json, ids);
-    return typeof reply.json.model === "string" ? spliceNested(own, ["model"], JSON.stringify(name.model)) : own;
+    return storedAnswer(reply.body, ids, name.model);
   }
   return notFoundOr(result);
 }

@@ -3,7 +3,7 @@
  * half a million of them take a second, but the same number of numbers takes 20 ms.
  */
 import { randomInt } from "node:crypto";
-import { COLON, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown } from "./json-tokens.ts";
+import { COLON, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE, skipKnown } from "./json-tokens.ts";
 
 /** Limits on the names of members in a text, and on how many of them are distinct; the search stops at either limit. */
 export interface NameLimits {
@@ -23,36 +23,45 @@ const FNV_PRIME = 0x01000193;
 const BASIS = randomInt(2 ** 32);
 const SPACE = 0x20;
 
+/** Whether a text has more names than the limits. The result is defined even if the text is not JSON. */
+export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
+  return countNames(json, limits) === "more";
+}
+
 /**
- * Whether a text has more names than the limits. The result is defined even if the text is not JSON.
+ * Counts the names of a text. The result is defined even if the text is not JSON.
  *
  * Takes 1 to 2 ns per byte of names and small values, and next to nothing for a long string. Only for long texts.
+ *
+ * @returns `more` if there are more than the limits, otherwise the number of commas: no array has more elements than one more.
  */
-export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
+export function countNames(json: Uint8Array, limits: NameLimits): "more" | { readonly commas: number } {
   const { containers: containersMax = Number.POSITIVE_INFINITY } = limits;
   let containers = 0;
   const seen = new Uint8Array(1 << TABLE_BITS);
   let names = 0;
   let different = 0;
+  let commas = 0;
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
     if (byte !== QUOTE) {
-      if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++containers > containersMax) return true;
+      if (byte === COMMA) commas++;
+      else if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++containers > containersMax) return "more";
       continue;
     }
     const end = skipKnown(json, at);
-    if (end < 0) return false;
+    if (end < 0) return { commas };
     let next = end;
     while ((json[next] as number) <= SPACE) next++;
     if (json[next] === COLON) {
-      if (++names > limits.names) return true;
+      if (++names > limits.names) return "more";
       const place = placeOf(json, at + 1, end - 1);
-      if (seen[place] !== 1 && ++different > limits.different) return true;
+      if (seen[place] !== 1 && ++different > limits.different) return "more";
       seen[place] = 1;
     }
     at = end - 1;
   }
-  return false;
+  return { commas };
 }
 
 /** The index of a name in the table: FNV-1a over the bytes as written, including escapes. */

@@ -9,7 +9,7 @@ import { asBuffer } from "./utf8.ts";
 export { type MemberCut, withoutMembers } from "./json-cut.ts";
 export { findDoubledName } from "./json-doubled.ts";
 export { JSON_LIMITS, type JsonFault, type JsonLimits } from "./json-fault.ts";
-export { hasMoreNames, type NameLimits } from "./json-names.ts";
+export { countNames, hasMoreNames, type NameLimits } from "./json-names.ts";
 export {
   elementSpans,
   findMembers,
@@ -29,6 +29,7 @@ export {
   scanJsonInSteps,
   setOwn,
 } from "./json-pieces.ts";
+export { findPlaces, replacePlaces, type WantedPlaces } from "./json-places.ts";
 export { isJsonFault, type JsonMember, type JsonScan, scanJson } from "./json-scan.ts";
 export { decodeUtf8 } from "./utf8.ts";
 

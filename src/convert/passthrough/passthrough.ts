@@ -119,7 +119,7 @@ class Passthrough implements Exchange {
     const counted = written ? spliceNested(renamed, ["usage"], JSON.stringify(written)) : renamed;
     this.#answered.see(json);
     const sealed = this.#keeping ? withSealedIds(counted, json, this.#keeping) : counted;
-    const named = this.#wrapped && this.#isStateful ? withWrappedIds(sealed, json, this.#wrapped) : sealed;
+    const named = this.#wrapped && this.#isStateful ? withWrappedIds(sealed, this.#wrapped) : sealed;
     const { other } = this.#answered;
     const counts = other === undefined ? read : { ...read, answeredBy: other };
     return { body: withOwnEnd(named, this.#request.protocol, json), counts };

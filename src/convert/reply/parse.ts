@@ -1,7 +1,7 @@
 /** Parses a server's reply of one JSON object, after a check that it can be parsed quickly. */
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { decodeUtf8, elementSpans, findMembers, hasMoreNames, type NameLimits } from "../../wire/json.ts";
+import { countNames, decodeUtf8, elementSpans, findMembers, hasMoreNames, type NameLimits } from "../../wire/json.ts";
 import { withCount } from "../counted-fault.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { beyondLimit, invalid } from "../watch.ts";
@@ -45,7 +45,7 @@ export function parseReply(
   parse: (text: string) => JsonObject | undefined,
   { blocksMax }: ReplyLimits = { blocksMax: REPLY_BLOCKS_PASSED_MAX },
 ): ParsedReply {
-  const excess = hasTooManyNames(body) ? "names" : hasTooManyBlocks(body, protocol, blocksMax) ? "blocks" : undefined;
+  const excess = excessOf(body, protocol, blocksMax);
   if (excess) {
     return { fault: withCount(beyondLimit(`the reply has too many ${excess}`), protocol, outlineOf(body) ?? {}) };
   }
@@ -55,11 +55,17 @@ export function parseReply(
 }
 
 /**
- * Whether a whole reply has more than `max` blocks. A short one is not checked; its blocks are counted when they are
- * read.
+ * What a whole reply has too many of. A short one is not checked; its blocks are counted when they are read. Blocks are
+ * counted only if there are commas enough, because that takes two more passes.
  */
-function hasTooManyBlocks(json: Uint8Array, protocol: Protocol, max: number): boolean {
-  if (json.length <= SURE_BYTES) return false;
+function excessOf(json: Uint8Array, protocol: Protocol, blocksMax: number): "names" | "blocks" | undefined {
+  if (json.length <= SURE_BYTES) return undefined;
+  const counted = countNames(json, NAMES_MAX);
+  if (counted === "more") return "names";
+  return counted.commas >= blocksMax && hasMoreBlocks(json, protocol, blocksMax) ? "blocks" : undefined;
+}
+
+function hasMoreBlocks(json: Uint8Array, protocol: Protocol, max: number): boolean {
   const list = findMembers(json, [LISTS[protocol]]).get(LISTS[protocol]);
   if (!list) return false;
   let blocks = 0;

@@ -5,7 +5,7 @@
  * files contain one too; nothing runs there, so these are not wrapped.
  */
 import { type JsonObject, objectOf } from "../../../values/json-object.ts";
-import { elementSpans, findNested, type JsonSpan, memberSpans } from "../../../wire/json.ts";
+import { findPlaces, type JsonSpan, memberSpans, replacePlaces, type WantedPlaces } from "../../../wire/json.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
 import type { WrappedIds } from "./stored.ts";
 
@@ -69,24 +69,37 @@ export function withContainers(
   return pieces.length === 0 ? raw : Buffer.concat([...pieces, raw.subarray(written)]);
 }
 
-/** The paths at which a response, a page of items and an event have items. */
-const ITEM_PLACES = [["output"], ["data"], ["response", "output"], ["item"]] as const;
+/** The longest id as it is written, each character as an escape. */
+const ID_BYTES_MAX = 2_048;
+
+/** A short string in a server's JSON; undefined if it is something else, which is no id. @param raw its bytes. */
+export function stringIn(raw: Uint8Array): string | undefined {
+  const value = raw.length <= ID_BYTES_MAX ? parsed(raw) : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Where the environment of an item has the id of its container. */
+export const IN_ENVIRONMENT: NonNullable<WantedPlaces<"container">["inner"]> = new Map([
+  [ENVIRONMENT, { isList: false, wanted: { values: new Map([[CONTAINER_ID, "container"]]) } }],
+]);
+const IN_ITEM: WantedPlaces<"container"> = { values: new Map([[CONTAINER_ID, "container"]]), inner: IN_ENVIRONMENT };
+const LIST = { isList: true, wanted: IN_ITEM };
+/** Where a response, a page of items and an event have items. */
+const IN_ANY: WantedPlaces<"container"> = {
+  values: new Map(),
+  inner: new Map([
+    ["output", LIST],
+    ["data", LIST],
+    ["item", { isList: false, wanted: IN_ITEM }],
+    ["response", { isList: false, wanted: { values: new Map(), inner: new Map([["output", LIST]]) } }],
+  ]),
+};
 
 /** A server's JSON with the container ids of its items wrapped; the same bytes if there are none. */
 export function withWrappedContainers(json: Uint8Array, ids: WrappedIds): Uint8Array {
   if (asBuffer(json).indexOf(CONTAINER_ID) < 0) return json;
-  const places: ContainerPlace[] = [];
-  for (const path of ITEM_PLACES) {
-    const span = findNested(json, path);
-    if (!span) continue;
-    const value = json.subarray(span.start, span.end);
-    const items = path.at(-1) === "item" ? [{ start: 0, end: value.length }] : elementSpans(value);
-    for (const item of items) {
-      const from = span.start + item.start;
-      for (const { start, end, ...place } of containersIn(value.subarray(item.start, item.end))) {
-        places.push({ ...place, start: from + start, end: from + end });
-      }
-    }
-  }
-  return withContainers(json, places, (id) => ids.of(id));
+  return replacePlaces(json, findPlaces(json, IN_ANY), (_, raw) => {
+    const wrapped = ids.of(stringIn(raw));
+    return wrapped === undefined ? undefined : JSON.stringify(wrapped);
+  });
 }

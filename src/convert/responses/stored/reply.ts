@@ -1,68 +1,73 @@
 /** Wraps ids in what an upstream sends: whole replies, streams, and answers about what it keeps. */
-import { arrayOf, type JsonObject, objectOf, parseObject } from "../../../values/json-object.ts";
-import { findNested, spliceNested } from "../../../wire/json.ts";
+import { objectOf, parseObject } from "../../../values/json-object.ts";
+import { findPlaces, replacePlaces, type WantedPlaces } from "../../../wire/json.ts";
 import { type SseEvent, sseFrame } from "../../../wire/sse.ts";
 import { asBuffer } from "../../../wire/utf8.ts";
-import { withElements } from "../../passthrough/elements.ts";
 import type { SeenEvent, Watcher } from "../../watch.ts";
-import { withWrappedContainers } from "./containers.ts";
+import { CONTAINER_ID, IN_ENVIRONMENT, stringIn, withWrappedContainers } from "./containers.ts";
 import type { WrappedIds } from "./stored.ts";
 
-/** Members of a response, of an event and of a page of items that contain an id. */
-const ID_MEMBERS = ["id", "previous_response_id", "item_id", "first_id", "last_id"] as const;
-/**
- * Those of an item. Some items of a page were written by clients, and no other member of theirs is checked when it is
- * sent.
- */
-const ITEM_ID_MEMBERS = ["id", "approval_request_id"] as const;
-/** Lists of items. */
-const ITEM_LISTS = ["output", "data"] as const;
+/** What is replaced: an id of what the server keeps, that of a container, the model's name. */
+type Replaced = "kept" | "container" | "model";
+type Wanted = WantedPlaces<Replaced>;
 
-/**
- * A response, or a page of items, with wrapped ids; every other byte stays.
- * @param json `body`, parsed.
- */
-export function withWrappedIds(body: Uint8Array, json: JsonObject, ids: WrappedIds): Uint8Array {
-  let edited = withOwnIds(body, json, ids);
-  for (const name of ITEM_LISTS) {
-    const items = arrayOf(json[name]).map(objectOf);
-    if (items.length === 0) continue;
-    edited = withElements(edited, [name], (raw, index) => {
-      const item = items[index];
-      return item ? withOwnIds(raw, item, ids, ITEM_ID_MEMBERS) : raw;
-    });
-  }
-  return edited;
+function ids(names: readonly string[]): ReadonlyMap<string, Replaced> {
+  return new Map(names.map((name) => [name, "kept"]));
 }
 
-function withOwnIds(
-  body: Uint8Array,
-  json: JsonObject,
-  ids: WrappedIds,
-  names: readonly string[] = ID_MEMBERS,
-): Uint8Array {
-  let edited = body;
-  for (const name of names) {
-    const wrapped = ids.of(json[name]);
-    if (wrapped !== undefined) edited = spliceNested(edited, [name], JSON.stringify(wrapped));
-  }
-  return edited;
+/**
+ * Members of an item that contain an id. Some items of a page were written by clients, and no other member of theirs is
+ * checked when it is sent.
+ */
+const IN_ITEM: Wanted = { values: ids(["id", "approval_request_id"]) };
+/** Those of a response, of an event and of a page of items. */
+const OWN_IDS = ids(["id", "previous_response_id", "item_id", "first_id", "last_id"]);
+
+function listsOf(item: Wanted): NonNullable<Wanted["inner"]> {
+  const list = { isList: true, wanted: item };
+  return new Map([
+    ["output", list],
+    ["data", list],
+  ]);
 }
 
-/** Members of an event that contain more ids. */
-const NESTED = ["response", "item"] as const;
+const IN_RESPONSE: Wanted = { values: OWN_IDS, inner: listsOf(IN_ITEM) };
+const IN_EVENT: Wanted = {
+  values: OWN_IDS,
+  inner: new Map([
+    ["response", { isList: false, wanted: IN_RESPONSE }],
+    ["item", { isList: false, wanted: IN_ITEM }],
+  ]),
+};
+const IN_STORED: Wanted = {
+  values: new Map([...OWN_IDS, ["model", "model"]]),
+  inner: listsOf({ values: new Map([...IN_ITEM.values, [CONTAINER_ID, "container"]]), inner: IN_ENVIRONMENT }),
+};
+
+/** A response, or a page of items, with wrapped ids; every other byte stays. */
+export function withWrappedIds(body: Uint8Array, wrapped: WrappedIds): Uint8Array {
+  return replacedIn(body, IN_RESPONSE, wrapped);
+}
+
+/**
+ * What a server answers about a response that it keeps, with wrapped ids, those of containers too, and the name of the model
+ * that its client asked for; every other byte stays.
+ */
+export function storedAnswer(body: Uint8Array, wrapped: WrappedIds, model: string): Uint8Array {
+  return replacedIn(body, IN_STORED, wrapped, model);
+}
+
+function replacedIn(body: Uint8Array, wanted: Wanted, wrapped: WrappedIds, model?: string): Uint8Array {
+  return replacePlaces(body, findPlaces(body, wanted), (kind, raw) => {
+    const value = stringIn(raw);
+    const other = kind === "model" ? value !== undefined && model : wrapped.of(value);
+    return typeof other === "string" ? JSON.stringify(other) : undefined;
+  });
+}
 
 /** An event of a stream with wrapped ids; the same event if it has none. */
-function eventWithWrappedIds(event: SseEvent, data: Uint8Array, payload: JsonObject, ids: WrappedIds): SseEvent {
-  let edited = withOwnIds(data, payload, ids);
-  for (const name of NESTED) {
-    const inner = objectOf(payload[name]);
-    const span = inner && findNested(edited, [name]);
-    if (!inner || !span) continue;
-    const raw = edited.subarray(span.start, span.end);
-    const wrapped = name === "item" ? withOwnIds(raw, inner, ids, ITEM_ID_MEMBERS) : withWrappedIds(raw, inner, ids);
-    if (wrapped !== raw) edited = spliceNested(edited, [name], Buffer.from(wrapped).toString());
-  }
+function eventWithWrappedIds(event: SseEvent, data: Uint8Array, wrapped: WrappedIds): SseEvent {
+  const edited = replacedIn(data, IN_EVENT, wrapped);
   return edited === data ? event : eventWith(edited, event);
 }
 
@@ -127,7 +132,7 @@ export function wrappingStored(ids: WrappedIds): RewriteEvent {
     ids.responseId ??= wrappableId(objectOf(payload.response)?.id, ids);
     const wrapped = ids.of(id);
     if (typeof id === "string" && wrapped !== undefined) item = new NamedItem(id, wrapped);
-    return eventWithWrappedIds(event, event.data, payload, ids);
+    return eventWithWrappedIds(event, event.data, ids);
   };
   return (event) => {
     const contained = ofContainers(event);
