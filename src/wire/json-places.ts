@@ -20,7 +20,7 @@ interface InnerPlaces<K> {
 }
 
 /** A value that was found. */
-export interface FoundPlace<K> extends JsonSpan {
+interface FoundPlace<K> extends JsonSpan {
   readonly kind: K;
 }
 
