@@ -11,13 +11,14 @@ import { sseFrame } from "../wire/sse.ts";
 import { mayBecomeBom, withoutBom } from "../wire/utf8.ts";
 import { messageOf } from "./chat/produced.ts";
 import { deltaOf } from "./chat/reply-decode.ts";
+import { withCount } from "./counted-fault.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
 import { parseWithDigits } from "./json-exact.ts";
 import { nestsWithin } from "./reply/depth.ts";
 import { parseReply } from "./reply/parse.ts";
 import type { Emit } from "./responses/item-writer.ts";
-import { UNFINISHED } from "./responses/reply-decode.ts";
-import { beyondLimit } from "./watch.ts";
+import { faultOf } from "./responses/reply-decode.ts";
+import { beyondLimit, errorIn, invalid } from "./watch.ts";
 
 /** The largest object that is read in place of a stream. Whole replies that were asked for may be as large. */
 const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
@@ -80,7 +81,9 @@ export class StreamOrWhole implements StreamConverter {
     }
     const { json, fault } = parseReply(Buffer.concat(this.#pieces), this.#protocol, parseWithDigits);
     this.#pieces = [];
+    const refused = json && FAULTS[this.#protocol]?.(json);
     if (fault) this.#fault = fault;
+    else if (refused) this.#fault = withCount(refused, this.#protocol, json);
     else if (!nestsWithin(json)) this.#fault = beyondLimit("the reply nests too deep");
     if (!json || this.#fault) return [];
     return [...this.#stream.push(Buffer.concat(FRAMES[this.#protocol](json))), ...this.#stream.end()];
@@ -128,6 +131,18 @@ function asOneEvent(json: JsonObject, name: string | undefined): readonly Uint8A
   return [sseFrame(JSON.stringify(json), name)];
 }
 
+/**
+ * Why an object is not an answer, if the stream made of it would look like one: nothing has been sent to the client yet,
+ * so another upstream can be tried, as for a whole reply.
+ */
+const FAULTS: Readonly<Partial<Record<Protocol, (json: JsonObject) => UpstreamFault | undefined>>> = {
+  chat(json) {
+    const isEmpty = Array.isArray(json.choices) && objectsIn(json.choices).length === 0;
+    return isEmpty && !errorIn(json) ? invalid("a chat completion without a choice") : undefined;
+  },
+  responses: faultOf,
+};
+
 const FRAMES: Readonly<Record<Protocol, (json: JsonObject) => readonly Uint8Array[]>> = {
   chat: chatFrames,
   messages: messagesFrames,
@@ -139,7 +154,7 @@ const FRAMES: Readonly<Record<Protocol, (json: JsonObject) => readonly Uint8Arra
 /** Each message as one delta, then the finish reasons, then the usage. */
 function chatFrames(json: JsonObject): readonly Uint8Array[] {
   const { choices, usage, ...rest } = json;
-  if (objectOf(json.error) || !Array.isArray(choices)) return asOneEvent(json, undefined);
+  if (errorIn(json) || !Array.isArray(choices)) return asOneEvent(json, undefined);
   const head = { ...rest, object: "chat.completion.chunk" };
   const chunk = (members: JsonObject) => sseFrame(JSON.stringify({ ...head, ...members }));
   const contents = objectsIn(choices).map(({ message, text, finish_reason: _, ...choice }) => ({
@@ -158,7 +173,7 @@ function chatFrames(json: JsonObject): readonly Uint8Array[] {
 // ----------------------------------------------------------------------------------------------------------- messages
 
 function messagesFrames(json: JsonObject): readonly Uint8Array[] {
-  if (json.type === "error" || objectOf(json.error)) return asOneEvent({ ...json, type: "error" }, "error");
+  if (json.type === "error" || errorIn(json)) return asOneEvent({ ...json, type: "error" }, "error");
   if (!Array.isArray(json.content)) return asOneEvent(json, undefined);
   const { content, stop_reason, stop_sequence, stop_details, ...head } = json;
   const message = { ...head, content: [], stop_reason: null, stop_sequence: null };
@@ -198,7 +213,6 @@ function blockParts(block: JsonObject): { readonly opening: JsonObject; readonly
 // ---------------------------------------------------------------------------------------------------------- responses
 
 function responsesFrames(json: JsonObject): readonly Uint8Array[] {
-  if (objectOf(json.error) && !Array.isArray(json.output)) return asOneEvent({ ...json, type: "error" }, "error");
   let number = 0;
   const frames: Uint8Array[] = [];
   const emit = (type: string, members: JsonObject) => {
@@ -206,12 +220,8 @@ function responsesFrames(json: JsonObject): readonly Uint8Array[] {
   };
   const begun = { ...json, status: "in_progress", output: [], usage: null, error: null, incomplete_details: null };
   emit("response.created", { response: begun });
-  // A response that is not finished is not an answer (rule 46), so its partial output is not sent either.
-  if (UNFINISHED.has(json.status)) return frames;
   for (const [output_index, item] of objectsIn(json.output).entries()) emitItem(item, output_index, emit);
-  const { status } = json;
-  const isCut = status === "incomplete" || status === "failed" || status === "cancelled";
-  emit(`response.${isCut ? status : "completed"}`, { response: json });
+  emit(`response.${json.status === "incomplete" ? "incomplete" : "completed"}`, { response: json });
   return frames;
 }
 

@@ -15,7 +15,7 @@ import { readUsage } from "./usage.ts";
 
 /** Statuses of a response that has no answer to pass on (rule 46). */
 export const FAILED: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
-export const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
+const UNFINISHED: ReadonlySet<unknown> = new Set(["in_progress", "queued"]);
 
 /**
  * Decodes a whole reply.
