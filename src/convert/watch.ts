@@ -7,6 +7,7 @@ import { type JsonObject, objectOf, textOf } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import {
   blamesServer,
+  codeIn,
   isOfOperator,
   REASONING_REFUSED,
   refusalMeaning,
@@ -105,6 +106,8 @@ interface ReportedError {
   readonly code?: unknown;
   readonly message?: unknown;
   readonly param?: unknown;
+  /** Only messages servers have these. */
+  readonly details?: unknown;
 }
 
 /** The error in a reply or an event: an object, a string (LM Studio), or the whole reply (vLLM); undefined: none. */
@@ -123,8 +126,17 @@ const WORDS_CHARS_MAX = 4_000;
  * @param type the error's `type`, `code` or both; an unknown name counts as a failure of the server.
  * @param message the error's message; decides where servers have no code for the case.
  * @param param the parameter that it blames.
+ * @param details the details of a messages error, which hold its code.
  */
-export function reported(type: unknown, code: unknown, message?: unknown, param?: unknown): UpstreamFault {
+export function reported(
+  type: unknown,
+  errorCode: unknown,
+  message?: unknown,
+  param?: unknown,
+  details?: unknown,
+): UpstreamFault {
+  const code = codeIn({ code: errorCode, details });
+  const own = { code, param, details };
   const names = [type, code].filter((name): name is string => typeof name === "string");
   const status = statusIn(code) ?? statusIn(type);
   const has = (...wanted: string[]) => names.some((name) => wanted.includes(name));
@@ -146,9 +158,9 @@ export function reported(type: unknown, code: unknown, message?: unknown, param?
   if (isRejected || meaning !== undefined) {
     const named = names.find((name) => SHOWN_CODE.test(name) && !UNSPECIFIC.has(name));
     const known = meaning === "context_length_exceeded" ? meaning : (named ?? meaning);
-    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words, names: { code, param } };
+    return { cause: "upstream_rejected", code: known ?? "invalid_prompt", reason, words, names: own };
   }
-  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words, names: { code, param } }) };
+  return { ...byStatus(status, message), reason, ...(status === undefined ? {} : { words, names: own }) };
 }
 
 /** Types that say only that the request, or the server, is at fault. */

@@ -3,8 +3,10 @@
  * and its effect on the upstream's health (docs/failure-model.md rows C1 to C11).
  */
 import { type Cause, type Refusal, refusal } from "../values/errors.ts";
+import type { JsonObject } from "../values/json-object.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import {
+  codeIn,
   codeOfMeaning,
   isOfOperator,
   REASONING_REFUSED,
@@ -16,7 +18,7 @@ import {
 } from "../values/upstream-refusals.ts";
 import type { DispatchWarning, ReplyFault, UpstreamCause } from "./ask.ts";
 import type { HealthVerdict } from "./upstream/health.ts";
-import { cleanedCode, cleanedParam, cleanedWords, type NamedUpstream } from "./upstream/words.ts";
+import { cleanedCode, cleanedDetails, cleanedParam, cleanedWords, type NamedUpstream } from "./upstream/words.ts";
 
 /**
  * Where a request may be tried after a failure, if nothing has been accepted:
@@ -111,6 +113,8 @@ export interface Failure {
   readonly upstreamCode: string | undefined;
   /** The parameter that it blames, cleaned (`rejected` only, from an upstream of the client's protocol). */
   readonly upstreamParam: string | undefined;
+  /** The details of its error, cleaned (`rejected` only, from an upstream of the client's protocol). */
+  readonly upstreamDetails: JsonObject | undefined;
   /** What the upstream counted in spite of the failure. */
   readonly usage?: Usage | undefined;
 }
@@ -128,6 +132,7 @@ export function failure(
     upstreamMessage: more.upstreamMessage,
     upstreamCode: more.upstreamCode,
     upstreamParam: more.upstreamParam,
+    upstreamDetails: more.upstreamDetails,
     usage: more.usage,
   };
 }
@@ -223,15 +228,16 @@ export function failureOfFault(fault: ReplyFault, by: AnsweringUpstream): Failur
   return failure(kindOfFault(fault), fault.reason, { usage: fault.usage, upstreamMessage, ...names });
 }
 
-/** The code and the parameter of a rejection, for the client. @param known the code of its meaning. */
+/** The code, the parameter and the details of a rejection, for the client. @param known the code of its meaning. */
 export function namesOf(
   own: UpstreamErrorNames,
   known: RefusalCode | undefined,
   by: AnsweringUpstream,
-): Pick<Failure, "upstreamCode" | "upstreamParam"> {
+): Pick<Failure, "upstreamCode" | "upstreamParam" | "upstreamDetails"> {
   return {
-    upstreamCode: shownCode(known, cleanedCode(own, by)),
+    upstreamCode: shownCode(known, cleanedCode({ code: codeIn(own) }, by)),
     upstreamParam: by.isOfClientsProtocol ? cleanedParam(own, by) : undefined,
+    upstreamDetails: by.isOfClientsProtocol ? cleanedDetails(own, by) : undefined,
   };
 }
 
@@ -285,6 +291,7 @@ export function refusalOf(failed: Failure): Refusal {
       retryAfterS: retryAfterOf(failed),
       upstreamMessage: failed.upstreamMessage,
       upstreamCode: failed.upstreamCode,
+      upstreamDetails: failed.upstreamDetails,
     },
   );
 }

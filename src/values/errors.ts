@@ -4,6 +4,7 @@
  * answer to the caller. A broken invariant of Tollgate is an exception; the two never share a path.
  */
 
+import type { JsonObject } from "./json-object.ts";
 import { quoted } from "./words/shown.ts";
 
 type Identifier =
@@ -347,13 +348,15 @@ export interface Refusal {
   readonly upstreamMessage: string | undefined;
   /** Why the upstream refused: a code that clients know, or its own one, cleaned (`upstream_rejected` only). */
   readonly upstreamCode: string | undefined;
+  /** The details of the upstream's error for a client of its protocol, cleaned (`upstream_rejected` only). */
+  readonly upstreamDetails: JsonObject | undefined;
 }
 
 /** Makes a refusal; every member is always present. */
 export function refusal(
   cause: Cause,
   facts: ErrorFacts = {},
-  more: Partial<Pick<Refusal, "status" | "retryAfterS" | "headers" | "upstreamMessage" | "upstreamCode">> = {},
+  more: Partial<Omit<Refusal, "refused" | "cause" | "facts">> = {},
 ): Refusal {
   return {
     refused: true,
@@ -364,6 +367,7 @@ export function refusal(
     headers: more.headers,
     upstreamMessage: more.upstreamMessage,
     upstreamCode: more.upstreamCode,
+    upstreamDetails: more.upstreamDetails,
   };
 }
 
@@ -381,6 +385,7 @@ export interface ErrorAnswer {
   readonly remedy: string;
   readonly param: string | null;
   readonly upstreamCode: string | undefined;
+  readonly upstreamDetails: JsonObject | undefined;
   readonly origin: Origin;
   readonly shouldRetry: boolean | undefined;
   readonly retryAfterS: number | undefined;
@@ -427,6 +432,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
     remedy: refused.facts.remedy ?? found.remedy,
     param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
     upstreamCode: refused.upstreamCode,
+    upstreamDetails: refused.upstreamDetails,
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
     shouldRetry: tooLong ? false : found.shouldRetry,
     retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)),

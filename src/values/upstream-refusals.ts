@@ -2,6 +2,7 @@
  * The meaning of a model server's refusal, however it is expressed (docs/translation-rules.md rule 47): by code, by
  * type, by known sentences. Pure.
  */
+import { isObject } from "./json-object.ts";
 
 /** Refusals that clients distinguish, by the code that they know. */
 export type RefusalCode =
@@ -17,10 +18,17 @@ export type RefusalCode =
  */
 export type RefusalMeaning = RefusalCode | "quota" | "credential" | "beyond_rate";
 
-/** The code of an upstream's error and the parameter that it blames, as it wrote them. */
+/** What programs read of an upstream's error, as it wrote it: its code, the parameter that it blames, its details. */
 export interface UpstreamErrorNames {
   readonly code?: unknown;
   readonly param?: unknown;
+  /** Anthropic's: an `error_code` and what belongs to it. */
+  readonly details?: unknown;
+}
+
+/** The code of an error object: Anthropic writes it into the `details`. */
+export function codeIn({ code, details }: UpstreamErrorNames): unknown {
+  return code ?? (isObject(details) ? details.error_code : undefined);
 }
 
 /** Whether a refusal is about the operator's account: no other request fares better, and no client can help it. */
@@ -48,6 +56,13 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
   ["billing_not_active", "quota"],
   ["billing_error", "quota"],
   ["invalid_api_key", "credential"],
+  // Anthropic, in the details
+  ["contract_spend_limit_reached", "quota"],
+  ["enforced_spend_limit_reached", "quota"],
+  ["organization_on_hold", "credential"],
+  ["cmek_key_disabled", "credential"],
+  ["cmek_key_network_blocked", "credential"],
+  ["claude_code_key_creator_not_member", "credential"],
 ]);
 
 /** `invalid_image_url`, `image_too_large` and similar codes. */

@@ -15,11 +15,11 @@ const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
 
 /** The body of an answer that is not 2xx. */
 export function renderError(answer: ErrorAnswer, requestId: string): string {
-  const { cause, remedy } = answer;
+  const { cause, remedy, upstreamDetails: details } = answer;
   const type = FUNDS_CAUSES.has(cause) ? "billing_error" : answer.identifier;
   return JSON.stringify({
     type: "error",
-    error: { type, message: message(answer), cause, remedy },
+    error: { type, message: message(answer), ...(details && { details }), cause, remedy },
     request_id: requestId,
   });
 }

@@ -19,7 +19,8 @@ import { readUsage } from "./usage.ts";
  */
 export function decodeReply(json: JsonObject, plan: ReplyPlan, ids: Ids): DecodedReply | UpstreamFault {
   const error = errorIn(json);
-  if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
+  if (json.type === "error" || error)
+    return reported(error?.type, error?.code, error?.message, undefined, error?.details);
   if (!Array.isArray(json.content)) return invalid("a message without content");
   const stop = stopOf(json) ?? stopFor("end");
   if (stop === "failure") return brokenOff(json.stop_reason);

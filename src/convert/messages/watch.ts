@@ -95,7 +95,7 @@ export class MessagesWatcher implements Watcher {
       const error = errorIn(payload);
       this.#usage.count(payload.usage); // The usage is still needed for the charge.
       this.#failedWithCount = objectOf(payload.usage) !== undefined;
-      return this.#refuse(reported(error?.type, error?.code, error?.message));
+      return this.#refuse(reported(error?.type, error?.code, error?.message, undefined, error?.details));
     }
     if (type === "ping") return passed(event, false);
     if (type === "message_start") return this.#start(event, payload);

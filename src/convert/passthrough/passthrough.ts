@@ -204,7 +204,8 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
   },
   messages(json) {
     const error = errorIn(json);
-    if (json.type === "error" || error) return reported(error?.type, error?.code, error?.message);
+    if (json.type === "error" || error)
+      return reported(error?.type, error?.code, error?.message, undefined, error?.details);
     if (!Array.isArray(json.content)) return invalid("a message without content");
     if (finishOf(json.stop_reason) === "failure") return brokenOff(json.stop_reason);
     return { usage: readMessagesUsage(json.usage), final: true, produced: countContent(json.content) };

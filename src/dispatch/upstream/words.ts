@@ -4,9 +4,10 @@
  * (docs/translation-rules.md rule 47; docs/failure-model.md row 60).
  */
 
-import { isObject } from "../../values/json-object.ts";
+import { isObject, type JsonObject } from "../../values/json-object.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
 import {
+  codeIn,
   isOfOperator,
   type RefusalMeaning,
   refusalMeaning,
@@ -79,7 +80,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
   const place = text === finding?.text ? finding?.place : undefined;
   const isOfBody = text === finding?.text && finding?.isOfBody === true;
   const placed = place === undefined ? text : `${place.join(".")}: ${text}`;
-  const meaning = refusalMeaning([error.code, error.type, error.status], text);
+  const meaning = refusalMeaning([codeIn(error), error.type, error.status], text);
   return {
     message: placed === undefined ? undefined : cleanedWords(placed, settings),
     modelUnknown: saysModelUnknown(error, text ?? ""),
@@ -200,6 +201,27 @@ export function cleanedCode({ code }: UpstreamErrorNames, by: NamedUpstream): st
 /** The same for the parameter that a rejection blames. */
 export function cleanedParam({ param }: UpstreamErrorNames, by: NamedUpstream): string | undefined {
   return cleanedName(param, PARAM, by);
+}
+
+/** The most members of details, and elements of a list in them, that are shown. */
+const DETAILS_MAX = 100;
+
+/**
+ * The details of a rejection: Anthropic's SDK chooses the class of its error by their `error_code` and gives their
+ * other members to the program. Numbers, and texts and lists of texts with the form of a parameter, are kept.
+ */
+export function cleanedDetails({ details }: UpstreamErrorNames, by: NamedUpstream): JsonObject | undefined {
+  if (!isObject(details)) return undefined;
+  const code = cleanedCode({ code: details.error_code }, by);
+  if (code === undefined) return undefined;
+  const isShown = (value: unknown) => Number.isFinite(value) || cleanedName(value, PARAM, by) !== undefined;
+  const more = Object.entries(details)
+    .slice(0, DETAILS_MAX)
+    .filter(([, value]) =>
+      Array.isArray(value) ? value.length <= DETAILS_MAX && value.every(isShown) : isShown(value),
+    )
+    .filter(([name]) => cleanedName(name, CODE, by) !== undefined);
+  return { ...Object.fromEntries(more), error_code: code };
 }
 
 /** An upstream and its own name of the model, which the client may know by another. */

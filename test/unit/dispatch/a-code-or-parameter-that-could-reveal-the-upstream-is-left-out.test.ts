@@ -34,9 +34,30 @@ const REVEALING: readonly (readonly [what: string, value: unknown])[] = [
 for (const [what, value] of REVEALING) {
   test(`${what} is left out`, () => {
     const names = namesOf({ code: value, param: value }, undefined, BY);
-    assert.deepEqual(names, { upstreamCode: undefined, upstreamParam: undefined });
+    assert.deepEqual(names, { upstreamCode: undefined, upstreamParam: undefined, upstreamDetails: undefined });
+  });
+
+  test(`${what} is left out of the details of an error`, () => {
+    const shown = (details: unknown) => namesOf({ details }, undefined, BY).upstreamDetails;
+    assert.equal(shown({ error_code: value }), undefined);
+    assert.equal(shown(value), undefined);
+    if (typeof value === "number") return; // A number says nothing of the account.
+    const error_code = "image_too_large";
+    assert.deepEqual(shown({ error_code, member: value, list: ["a", value] }), { error_code });
   });
 }
+
+test("a name of the details that could reveal the upstream is left out", () => {
+  const details = { error_code: "too_large", [UPSTREAM_KEY]: 1, "gw.example": 2, max_side_length_pixels: 8000 };
+  const shown = { error_code: "too_large", max_side_length_pixels: 8000 };
+  assert.deepEqual(namesOf({ details }, undefined, BY).upstreamDetails, shown);
+});
+
+test("details of another protocol than the client's give the code only", () => {
+  const other = { ...BY, isOfClientsProtocol: false };
+  const names = namesOf({ details: { error_code: "too_large", limit: 1 } }, undefined, other);
+  assert.deepEqual(names, { upstreamCode: "too_large", upstreamParam: undefined, upstreamDetails: undefined });
+});
 
 test("codes and parameters of vendors are kept", () => {
   for (const code of [

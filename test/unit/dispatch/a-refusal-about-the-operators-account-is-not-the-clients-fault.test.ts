@@ -25,6 +25,22 @@ for (const status of [400, 402, 403, 404, 429]) {
   });
 }
 
+const DETAILS: readonly (readonly [status: number, errorCode: string])[] = [
+  [400, "organization_on_hold"],
+  [400, "cmek_key_disabled"],
+  [400, "cmek_key_network_blocked"],
+  [400, "claude_code_key_creator_not_member"],
+  [429, "contract_spend_limit_reached"],
+  [429, "enforced_spend_limit_reached"],
+];
+
+for (const [status, error_code] of DETAILS) {
+  test(`a ${status} with the details ${error_code} is the operator's concern`, async (t) => {
+    const { refusal } = await refusedWith(t, status, { type: "invalid_request_error", details: { error_code } });
+    assert.deepEqual([refusal.cause, refusal.upstreamDetails], ["upstream_forbidden", undefined]);
+  });
+}
+
 test("a request that alone exceeds what the account may use gets the vendor's retry-after and pauses nothing", async (t) => {
   const message =
     "Request too large for model-1 in organization org-1 on tokens per min (TPM): Limit 1000, Requested 9000.";
