@@ -21,7 +21,9 @@ import {
   type Follow,
   InvalidArgumentError,
   type Own,
+  optionHelp,
   pathOf,
+  requireAtOnce,
 } from "./command-line.ts";
 import { addExplainCommand } from "./explain-command.ts";
 import { CliFailure } from "./failure.ts";
@@ -35,6 +37,7 @@ import { askAll, type Keyboard } from "./output/questions.ts";
 import { bold, type ProgressOut, showsColors, Terminal } from "./output/terminal.ts";
 import { addReconcileCommand } from "./reconcile-command.ts";
 import { addStoreCommands } from "./store-commands.ts";
+import { asTypedTo } from "./typed-names.ts";
 import { addUpstreamsCommand } from "./upstreams-command.ts";
 import { addUsageCommand } from "./usage-command.ts";
 import { showVersion } from "./version-command.ts";
@@ -152,7 +155,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
       "the gateway's admin address or unix:/path; default: TOLLGATE_ADMIN_URL, or http://127.0.0.1:8788",
     )
     .option("--data <dir>", "folder that holds the admin token; default: TOLLGATE_DATA, or ./data, then ./data/demo")
-    .configureHelp({ showGlobalOptions: true, styleTitle: bold })
+    .configureHelp({ showGlobalOptions: true, styleTitle: bold, optionDescription: optionHelp })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
       writeErr: (text) => io.stderr.write(text),
@@ -182,6 +185,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addUpstreamsCommand(program, ask);
   addGuideCommands(program, io.stdout);
   addExamples(program);
+  requireAtOnce(program);
   return program;
 }
 
@@ -243,12 +247,17 @@ function withoutPlace(program: Command): ReturnType<Command["configureHelp"]> {
 }
 
 function askOf(program: Command, io: CliIo): Ask {
+  let running = program;
+  program.hook("preAction", (_program, command) => {
+    running = command;
+  });
   return async (question, interrupted) => {
     const { json } = program.opts<GlobalOptions>();
     const terminal = new Terminal(io.stderr, io.wait ?? setTimeout);
     const release = io.onInterrupt?.(() => (interrupted ? terminal.note(interrupted) : terminal.clear()));
     try {
-      const outcome = await question(await connectAdmin(placeOf(program, io)), terminal);
+      const client = asTypedTo(running, await connectAdmin(placeOf(program, io)));
+      const outcome = await question(client, terminal);
       await print(io, outcome, json === true);
       if (!json && outcome.hint) io.stderr.write(outcome.hint);
       if (outcome.failure !== undefined) throw new CliFailure(1, outcome.failure);
@@ -352,8 +361,8 @@ async function print(
   }
 }
 
-/** The heading of a table. */
-const TABLE_HEADING = /^[A-Z][A-Z, ]*[A-Z]$/m;
+/** The heading of a table: words in capitals, and numbers such as `429` and `404/405`. */
+const TABLE_HEADING = /^ *[A-Z]{2}[A-Z0-9,/ -]*[A-Z0-9]$/m;
 
 async function writeFirst(program: Command, io: CliIo, options: Omit<InitOptions, "admin">): Promise<void> {
   const { stdin: keyboard, stderr: screen, complaints = () => [] } = io;

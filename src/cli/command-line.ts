@@ -2,7 +2,7 @@
  * Shared by the definitions of commands: commander, how a command calls its gateway, and help texts of options that
  * several commands have. Each command is defined in the file that runs it; `cli.ts` registers them.
  */
-import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { Argument, Command, CommanderError, Help, InvalidArgumentError, Option } from "commander";
 import type { AdminClient, GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
 import type { Follower } from "./follow/follow.ts";
@@ -38,6 +38,44 @@ export type Follow = (
   question: (client: AdminClient, follower: Follower) => Promise<CommandResult>,
   options: { readonly follow?: true },
 ) => Promise<void>;
+
+/** Options that their command needs. */
+const REQUIRED = new WeakSet<object>();
+
+/** Whether the option's command needs it. */
+export const isRequired = (option: object): boolean => REQUIRED.has(option);
+
+/**
+ * Reports all missing required options of a command together, after unknown options and arguments. Commander reports
+ * only the first missing one, and before it looks for unknown ones: `--keyid x` would be answered with the statement
+ * that `--key-id` is missing. Call it when all commands are defined.
+ */
+export function requireAtOnce(program: Command): void {
+  collectRequired(program);
+  program.hook("preAction", (_program, command) => {
+    const missing = command.options.filter(
+      (option) => isRequired(option) && command.getOptionValue(option.attributeName()) === undefined,
+    );
+    if (missing.length === 0) return;
+    const flags = missing.map((option) => `'${option.flags}'`).join(", ");
+    command.error(`error: required option${missing.length === 1 ? "" : "s"} ${flags} not specified`);
+  });
+}
+
+function collectRequired(command: Command): void {
+  for (const option of command.options) {
+    if (!option.mandatory) continue;
+    REQUIRED.add(option);
+    option.mandatory = false;
+  }
+  for (const below of command.commands) collectRequired(below);
+}
+
+/** The help of an option as commander writes it, and whether the option is required. */
+export function optionHelp(this: Help, option: Option): string {
+  const words = Help.prototype.optionDescription.call(this, option);
+  return isRequired(option) ? `${words} (required)` : words;
+}
 
 /**
  * Reads an option or argument that names a file or a folder. An empty text, as of a variable that is not set, would mean

@@ -75,7 +75,7 @@ function readShare(text: string): number {
 function checkDay(member: "since" | "until", day: string | undefined): void {
   if (day === undefined) return;
   const span = readSpan({ since: day, until: day }, 0);
-  if ("rule" in span) throw new CliFailure(2, `--${member} must be a day, YYYY-MM-DD.`);
+  if ("rule" in span) throw new CliFailure(2, `--${member} must be a day of the calendar, YYYY-MM-DD.`);
 }
 
 function readNames(pairs: readonly string[]): Map<string, string> {

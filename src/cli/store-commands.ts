@@ -9,6 +9,7 @@ import type { CommandResult } from "./admin-commands.ts";
 import { Argument, type Ask, type Command, type Own, pathOf } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Column, cell, table } from "./output/table.ts";
+import { asTyped } from "./typed-names.ts";
 
 const COLUMNS: readonly Column[] = [
   { title: "PART", member: "part", right: true },
@@ -33,9 +34,15 @@ export async function storeStatus(admin: AdminClient): Promise<CommandResult> {
   return shownState(body, ["good"]);
 }
 
-export async function confirmStore(admin: AdminClient, confirm: string): Promise<CommandResult> {
-  const { body } = await admin.call("POST", "/store/confirm", { confirm });
-  return shownState(body, ["good", "restoring"]);
+/** @param seen the value that `store status` shows for the loss. */
+export async function confirmStore(client: AdminClient, seen: string): Promise<CommandResult> {
+  const admin = asTyped(client, { confirm: "<seen>" });
+  const { body: before } = await admin.call("GET", "/store");
+  const { body } = await admin.call("POST", "/store/confirm", { confirm: seen });
+  const state = shownState(body, ["good", "restoring"]);
+  // The gateway looks for a loss again before it answers, so it is asked even if it knows of none.
+  const isNothing = before.state === "good" && body.state === "good";
+  return isNothing ? { ...state, text: `There was nothing to confirm; nothing was changed.\n${state.text}` } : state;
 }
 
 /**
@@ -113,7 +120,7 @@ async function backupStore({ data, env }: Pick<GatewayPlace, "data" | "env">, fi
     const { bytes, accounts, lines } = copyDatabase(dir, file);
     return {
       json: { file, bytes, accounts, ledger_lines: lines },
-      text: `Copied ${accounts} accounts and ${lines} ledger lines of ${dir} to ${file}, ${bytes} bytes.\n`,
+      text: `Copied ${counted(accounts, "account")} and ${counted(lines, "ledger line")} of ${dir} to ${file}, ${bytes} bytes.\n`,
     };
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
@@ -122,6 +129,8 @@ async function backupStore({ data, env }: Pick<GatewayPlace, "data" | "env">, fi
     throw new CliFailure(1, `No copy was made: ${error.message}${elsewhere}.`);
   }
 }
+
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** Defines `tollgate store`. @param own runs commands that do not use the admin API. */
 export function addStoreCommands(program: Command, ask: Ask, own: Own): void {
@@ -134,7 +143,7 @@ export function addStoreCommands(program: Command, ask: Ask, own: Own): void {
     .action(() => ask(storeStatus));
   store
     .command("confirm <seen>")
-    .description("use a store that lost data as it is; SEEN is shown by `store status`")
+    .description("use a store that lost data as it is; `store status` shows <seen>")
     .action((seen: string) => ask((c) => confirmStore(c, seen)));
   store
     .command("backup")

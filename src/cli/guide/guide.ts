@@ -3,6 +3,8 @@
  * the manual page are generated from it.
  */
 
+import { isRequired } from "../command-line.ts";
+
 /** The part of commander's `Command` that is used. */
 interface CommandSource {
   name(): string;
@@ -25,7 +27,6 @@ interface OptionSource {
   readonly defaultValue?: unknown;
   readonly required: boolean;
   readonly optional: boolean;
-  readonly mandatory: boolean;
   readonly hidden: boolean;
 }
 
@@ -72,7 +73,7 @@ function guideOption(option: OptionSource): GuideOption {
     choices: option.argChoices ?? [],
     standard: option.defaultValue === undefined ? undefined : String(option.defaultValue),
     takesValue: option.required || option.optional,
-    mandatory: option.mandatory,
+    mandatory: isRequired(option),
   };
 }
 

@@ -45,7 +45,8 @@ const QUESTIONS: Readonly<Record<"baseUrl" | "model" | "apiKeyEnv", Question>> =
   },
   model: {
     words: "Model that clients may use, as the server names it",
-    fault: (text) => (/^[\x21-\x7e]{1,256}$/.test(text) ? undefined : "A model name has no spaces."),
+    fault: (text) =>
+      /^[\x21-\x7e]{1,256}$/.test(text) ? undefined : "A model name is 1 to 256 ASCII characters without spaces.",
   },
   apiKeyEnv: {
     words: "Environment variable that holds the server's API key; empty if it needs none",

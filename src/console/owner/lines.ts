@@ -116,7 +116,7 @@ function instantsOf({ since, until }: Static<typeof OwnLinesQuery>): {
 } {
   for (const [member, day] of Object.entries({ since, until })) {
     if (day !== undefined && startOfDay(day) === undefined)
-      throw malformed(member, "a day, YYYY-MM-DD", "Days are UTC.");
+      throw malformed(member, "a day of the calendar, YYYY-MM-DD", "Days are UTC.");
   }
   const sinceMs = since === undefined ? 0 : (startOfDay(since) as number);
   const endMs = until === undefined ? undefined : (startOfDay(until) as number) + DAY_MS;

@@ -99,7 +99,8 @@ export function archiveRoutes({ store, clock }: ConsoleParts): readonly ConsoleR
 /** Midnight at the beginning of the day, if it is old enough. @throws AdminRefusal */
 function readBefore(day: string, nowMs: number): number {
   const beforeMs = startOfDay(day);
-  if (beforeMs === undefined) throw malformed("before", "a day, YYYY-MM-DD", "Write a day like 2026-08-31, in UTC.");
+  if (beforeMs === undefined)
+    throw malformed("before", "a day of the calendar, YYYY-MM-DD", "Write a day like 2026-08-31, in UTC.");
   if (beforeMs > nowMs - ARCHIVE_AGE_MS) throw tooYoung();
   return beforeMs;
 }

@@ -117,7 +117,7 @@ export function limitRoutes(parts: ConsoleParts): readonly ConsoleRoute[] {
       async handle({ params, body }) {
         const limits = { budgets: readBudgets(body.budgets_usd) };
         const every = [...catalog().groups.keys()];
-        assertUseful(limits, leastCost(catalog(), every, limits));
+        assertUseful(limits, leastCost(catalog(), every, limits), "account");
         const account = await accountNamed(store, params.name);
         if (account.status === "closed") throw accountClosed(params.name);
         const after = await store.setAccountLimits(account.tag, limitsText(limits));
@@ -167,7 +167,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
       const before = readLimitsText(key[which]);
       const added = (limits.models ?? []).filter((name) => !before.models?.includes(name));
       assertModelsKnown(added, limits, catalog(), key.group);
-      assertUseful(limits, leastCost(catalog(), [key.group], limits, added));
+      assertUseful(limits, leastCost(catalog(), [key.group], limits, added), "key");
       if (!isCap) assertWithin(limits, key);
       const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
       if (changed === undefined) throw noSuchKey(params.id);
@@ -316,7 +316,7 @@ function optionOf(figure: string): string {
 }
 
 /** @throws AdminRefusal 400 for a budget that is below the cost of any request */
-function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
+function assertUseful({ budgets = {} }: LimitSet, least: bigint, limited: "key" | "account"): void {
   for (const span of BUDGET_SPANS) {
     const budget = budgets[span];
     if (budget === undefined || budget >= least) continue;
@@ -324,7 +324,7 @@ function assertUseful({ budgets = {} }: LimitSet, least: bigint): void {
       400,
       "budget_too_small",
       `\`budgets_usd.${span}\` is below ${formatUsd(least)} USD, the cost of the smallest request.`,
-      "Raise it; to block the key completely, suspend it.",
+      `Raise it; to block the ${limited} completely, suspend it.`,
     );
   }
 }

@@ -17,7 +17,8 @@ const StoreConfirmation = Type.Object(
     confirm: Type.String({
       pattern: "^[0-9a-f]{12}$",
       description: "the 12 characters that tollgate store status shows",
-      "x-remedy": "Check the state first (tollgate store status); it shows what to send.",
+      "x-remedy":
+        "Check the state first (tollgate store status); it shows what to send, if there is anything to confirm.",
     }),
   },
   closed,

@@ -53,10 +53,10 @@ export function readSpan(
 ): DaySpan | SpanFault {
   const until = asked.until ?? utcDay(nowMs);
   const lastMs = startOfDay(until);
-  if (lastMs === undefined) return { member: "until", rule: "a day, YYYY-MM-DD" };
+  if (lastMs === undefined) return { member: "until", rule: "a day of the calendar, YYYY-MM-DD" };
   const since = asked.since ?? utcDay(lastMs - (SPAN_DEFAULT_DAYS - 1) * DAY_MS);
   const firstMs = startOfDay(since);
-  if (firstMs === undefined) return { member: "since", rule: "a day, YYYY-MM-DD" };
+  if (firstMs === undefined) return { member: "since", rule: "a day of the calendar, YYYY-MM-DD" };
   if (firstMs > lastMs) return { member: "since", rule: "no later than `until`" };
   if ((lastMs - firstMs) / DAY_MS >= DAYS_MAX) {
     return { member: "since", rule: `within ${DAYS_MAX} days of \`until\`` };

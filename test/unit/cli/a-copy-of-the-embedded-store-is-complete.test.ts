@@ -53,7 +53,7 @@ test("a copy of a store in use has everything written before it, and nothing wri
   }
   const ran = await run(["store", "backup", file, "--data", dir]);
   const { size, mode } = statSync(file);
-  const words = `Copied 1 accounts and 1 ledger lines of ${dir} to ${file}, ${size} bytes.\n`;
+  const words = `Copied 1 account and 1 ledger line of ${dir} to ${file}, ${size} bytes.\n`;
   assert.deepEqual(ran, { status: 0, out: words, err: "" });
   assert.equal(mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(restored), ["tollgate.db"]);
@@ -75,7 +75,7 @@ test("as in docs/operation.md: a copy by another process, run from the folder ab
   const backup = () =>
     spawnSync(process.execPath, [MAIN, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
   const { stdout, stderr } = backup();
-  assert.match(stdout, /^Copied 1 accounts and 1 ledger lines of \.\/data to copy\.db, [0-9]+ bytes\.\n$/, stderr);
+  assert.match(stdout, /^Copied 1 account and 1 ledger line of \.\/data to copy\.db, [0-9]+ bytes\.\n$/, stderr);
   assert.match(backup().stderr, /^No copy was made: copy\.db already exists: a copy never replaces another file\.\n$/);
 });
 

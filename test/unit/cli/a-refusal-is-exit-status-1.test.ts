@@ -39,7 +39,7 @@ test("malformed amounts are refused with the reason and the remedy", async (t) =
     const ran = await tollgate("topup", "--account", "alice", "--usd", usd, "--id", "pay_1");
     assert.equal(ran.status, 1, usd);
     assert.equal(ran.out, "");
-    assert.match(ran.err, /^Refused: `usd` must be an amount above 0/);
+    assert.match(ran.err, /^Refused: --usd must be an amount above 0/);
     assert.match(ran.err, /10\.00/);
   }
   assert.equal((await console.store.findAccount("alice"))?.balance, 0n);
@@ -53,7 +53,10 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
     [["account", "create", "alice", "--plan", "pro"], /exists with the plan `free`/],
     [["account", "create", "bob", "--plan", "por"], /Did you mean `pro`/],
     [["account", "show", "nobody"], /no account named `nobody`/],
-    [["account", "show", "a/../b"], /`name` must be/],
+    [["account", "show", "a/../b"], /^Refused: <name> must be/],
+    [["key", "revoke", "x"], /^Refused: <key-id> must be the id of a key/],
+    [["account", "list", "--limit", "999"], /^Refused: --limit must be/],
+    [["account", "rename", "a/../b", "bob"], /^Refused: `name` must be/],
     [["key", "create", "--account", "alice", "--group", "bigg"], /Did you mean `big`/],
     [["key", "revoke", "key_000000000000000000"], /no key with the id/],
     [["topup", "--account", "alice", "--usd", "2", "--id", "pay_1"], /another amount/],

@@ -76,6 +76,9 @@ test("a wrong value is status 2, and the message names the allowed ones", async 
     ["audit --last 0", "--last must be a whole number from 1 to 1000"],
     ["audit --follow --last many", "--last must be a whole number from 1 to 1000"],
     ["explain --key-id k --model m", "required option '--protocol <protocol>' not specified"],
+    ["explain --model m", "required options '--key-id <id>', '--protocol <protocol>' not specified"],
+    ["explain --keyid k", "unknown option '--keyid'\n(Did you mean --key-id?)"],
+    ["topup alice", "too many arguments for 'topup'"],
   ] as const;
   for (const [command, words] of wrong) {
     const ran = await run(command.split(" "), { fetch: unasked, env: { TOLLGATE_ADMIN_TOKEN: "t" } });
