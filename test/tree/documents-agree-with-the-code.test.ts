@@ -6,6 +6,7 @@ import test from "node:test";
 import { DEFAULTS } from "../../src/config/defaults.ts";
 import { createMetrics } from "../../src/telemetry/metrics.ts";
 import { membersDocument } from "./members-file.ts";
+import { settingsDocument } from "./settings-file.ts";
 
 const read = (file: string): string => readFileSync(file, "utf8");
 const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", ...globSync("docs/**/*.md")].sort();
@@ -124,6 +125,13 @@ test("docs/metrics.md lists exactly the metrics with their labels", async () => 
 
 test("docs/members.md has the tables of the code (npm run members writes them)", () => {
   assert.equal(read("docs/members.md"), membersDocument());
+});
+
+test("docs/configuration.md describes every setting of the schema (npm run settings writes the tables)", () => {
+  assert.equal(read("docs/configuration.md"), settingsDocument());
+  const { properties } = JSON.parse(read("tollgate.schema.json"));
+  for (const name of Object.keys(properties))
+    assert.ok(read("docs/configuration.md").includes(`\n| \`${name}\` |`), name);
 });
 
 test("no file contains a path of one machine or a registry's host", () => {
