@@ -7,16 +7,10 @@ import type { HeaderEdits } from "../../values/rules.ts";
 import type { UpstreamSettings } from "../../values/settings.ts";
 
 /**
- * Client headers that mean something to an upstream and nothing to the gateway. Baggage is not one of them
- * (docs/failure-model.md row 74).
+ * Client headers that mean something to an upstream of the messages protocol and nothing to the gateway. The client's
+ * trace context is not among them (docs/failure-model.md row 74).
  */
-const FORWARDED_HEADERS: ReadonlySet<string> = new Set([
-  "anthropic-beta",
-  "anthropic-version",
-  "openai-beta",
-  "traceparent",
-  "tracestate",
-]);
+const FORWARDED_HEADERS: ReadonlySet<string> = new Set(["anthropic-beta", "anthropic-version"]);
 
 /** Framing belongs to undici, the host to the base URL; configured headers cannot override them. */
 const NEVER_CONFIGURED: ReadonlySet<string> = new Set([
@@ -88,10 +82,9 @@ function applyEdit(head: Map<string, string>, { remove, add }: HeaderEdits): voi
   for (const { name, value } of add) if (!NEVER_CONFIGURED.has(name)) head.set(name, value.reveal());
 }
 
-/** Versions and betas of the messages protocol mean nothing to an upstream of another protocol. */
 function mayForward(protocol: Protocol, name: string, value: string): boolean {
-  if (name.startsWith("anthropic-") && protocol !== "messages") return false;
-  return FORWARDED_HEADERS.has(name) && value.length <= FORWARDED_VALUE_LENGTH_MAX && PLAIN_VALUE.test(value);
+  if (protocol !== "messages" || !FORWARDED_HEADERS.has(name)) return false;
+  return value.length <= FORWARDED_VALUE_LENGTH_MAX && PLAIN_VALUE.test(value);
 }
 
 const CREDENTIAL_HEADERS: Readonly<Record<Protocol, (key: string) => [string, string]>> = {
