@@ -56,12 +56,8 @@ export interface Quote {
   readonly groups: readonly OfferedTerms[];
 }
 
-/** What the request would cost in one group, whose rules may add text that only its own keys pay for. */
-export interface OfferedTerms extends GroupTerms, CostBound {
-  /** Input tokens that the hold covers; more than `inputTokens` if the input is probably larger than the context. */
-  readonly heldTokens: number;
-  readonly inputEstimate: number;
-  /** The same without estimates, for an account whose charges repeatedly exceeded its holds. */
+/** What the request would cost in one group. */
+export interface OfferedTerms extends GroupTerms, GroupCost {
   readonly worstCase: CostBound;
 }
 
@@ -149,8 +145,9 @@ function tiersOf({ serviceTier, protocol }: Envelope, { price, routes }: Model):
   return [undefined, ...[...price.tiers.keys()].filter((name) => isPartOfTier(name, serviceTier))];
 }
 
-/** The cost of the request in every group of one class. */
+/** The cost of the request in every group of one class, whose rules may add text that only its own keys pay for. */
 interface GroupCost extends CostBound {
+  /** Input tokens that the hold covers; more than `inputTokens` if the input is probably larger than the context. */
   readonly heldTokens: number;
   readonly inputEstimate: number;
   /** The same without estimates, for an account whose charges repeatedly exceeded its holds. */
