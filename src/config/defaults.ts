@@ -58,9 +58,9 @@ export const DEFAULTS = {
   traceExportEveryMs: 5 * SECOND_MS,
   /** From the first packet to a usable connection. */
   timeoutConnectMs: 3 * SECOND_MS,
-  /** For streams: from the end of the request to the first body byte. */
+  /** For streams: from sending the request to the first body byte. */
   timeoutFirstByteMs: 60 * SECOND_MS,
-  /** For whole replies: from the end of the request to the last body byte. */
+  /** For whole replies: from sending the request to the last body byte. */
   timeoutWholeMs: 10 * MINUTE_MS,
   /** Longest silence inside a body. */
   timeoutIdleMs: 120 * SECOND_MS,

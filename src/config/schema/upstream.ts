@@ -101,11 +101,11 @@ export const upstream = section(
         {
           connect: after("Time to open a usable connection.", DEFAULTS.timeoutConnectMs),
           first_byte: after(
-            "For streams: time from the end of the request to the first body byte.",
+            "For streams: time from sending the request to the first body byte.",
             DEFAULTS.timeoutFirstByteMs,
           ),
           whole: after(
-            "For whole replies: time from the end of the request to the last body byte.",
+            "For whole replies: time from sending the request to the last body byte.",
             DEFAULTS.timeoutWholeMs,
           ),
           idle: after("Longest silence inside a body.", DEFAULTS.timeoutIdleMs),
