@@ -91,7 +91,31 @@ class RoutingDispatcher implements Dispatcher {
     });
   }
 
-  async run<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
+  run<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
+    return ask.readsInTurn === "by_client" ? this.#runInTurn(ask) : this.#run(ask);
+  }
+
+  /** Runs a client's question about what an upstream keeps once it may be asked there. */
+  async #runInTurn<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
+    const upstream = this.#pool.get(ask.routes[0]?.upstream ?? "");
+    if (!upstream) return this.#run(ask);
+    const { clock } = this.#options;
+    const come = Promise.withResolvers<boolean>();
+    const turn = upstream.askingTurns.take(() => come.resolve(true), ask.readsFor);
+    const giveUp = () => come.resolve(false);
+    const cancel = clock.after(Math.max(0, ask.deadlineMs - clock.monotonicMs()), giveUp);
+    ask.signal.addEventListener("abort", giveUp);
+    try {
+      if (turn.isNow || (await come.promise) || ask.signal.aborted) return await this.#run(ask);
+      return refused(allFull(upstream.slots.retryAfterS()), []);
+    } finally {
+      turn.end();
+      cancel();
+      ask.signal.removeEventListener("abort", giveUp);
+    }
+  }
+
+  async #run<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
     const attempts: AttemptRecord[] = [];
     if (ask.signal.aborted) return gone(attempts);
     const routes = this.#ordered(ask);

@@ -1,14 +1,15 @@
 /**
- * Which answers about what an upstream keeps are read now. Such a question costs nothing, and its answer may have
- * 32 MiB: of each upstream, a few are read at once. The others wait unread, with no more than a socket buffer each, and
- * have their turns in a fair order of accounts and keys.
+ * Which questions about what an upstream keeps are asked, and which answers are read, now. Such a question costs nothing,
+ * and its answer may have 32 MiB: of each upstream, a few are read at once. The others wait unread, with no more than a
+ * socket buffer each. Questions of clients need slots, so only some of them are asked at once. All have their turns in a fair
+ * order of accounts and keys.
  */
 import { FairQueue, type Owner } from "./fair-queue.ts";
 
-/** The most that are read at once, per upstream. */
+/** The most answers that are read at once, per upstream. */
 const READ_AT_ONCE = 4;
 
-/** The turn of one answer. */
+/** The turn of one question or answer. */
 export interface ReadingTurn {
   /** Whether it has come; else `onTurn` tells. */
   readonly isNow: boolean;
@@ -25,14 +26,19 @@ interface Waiting {
 const NO_OWNER: Owner = { account: "", key: "" };
 
 export class ReadingTurns {
-  #reading = 0;
+  readonly #atOnce: number;
+  #running = 0;
   /** Bounded by the requests in flight. One account that asks for many large answers delays only itself. */
   readonly #waiting = new FairQueue<Waiting>(Number.POSITIVE_INFINITY);
 
+  constructor(atOnce = READ_AT_ONCE) {
+    this.#atOnce = atOnce;
+  }
+
   /** @param onTurn called when the turn comes, if it is not now. @param owner who has asked. */
   take(onTurn: () => void, owner = NO_OWNER): ReadingTurn {
-    if (this.#reading < READ_AT_ONCE) {
-      this.#reading += 1;
+    if (this.#running < this.#atOnce) {
+      this.#running += 1;
       return { isNow: true, end: () => this.#next() };
     }
     let hasCome = false;
@@ -57,6 +63,6 @@ export class ReadingTurns {
   #next(): void {
     const next = this.#waiting.next();
     if (next) next.onTurn();
-    else this.#reading -= 1;
+    else this.#running -= 1;
   }
 }

@@ -47,6 +47,9 @@ const BODY_PIECE_BYTES = 65_536;
 const KEPT_BYTES_MAX = 16_384;
 const NO_BYTES = new Uint8Array(0);
 
+/** Share of the slots that clients' questions about what the upstream keeps may have. */
+const ASKED_SHARE = 0.25;
+
 export interface UpstreamParts {
   readonly clock: Clock;
   /** A number in [0, 1). */
@@ -61,6 +64,8 @@ export class Upstream {
   readonly health: Health;
   /** Of answers about what it keeps: clients that ask for many of theirs do not keep the gateway from its own. */
   readonly readingTurns = { by_gateway: new ReadingTurns(), by_client: new ReadingTurns() };
+  /** Of clients' questions about it: these cost nothing, and leave slots for requests that are paid for. */
+  readonly askingTurns: ReadingTurns;
   readonly firstBytes = new FirstByteTimes();
   readonly #pool: Pool;
   readonly #origin: string;
@@ -77,6 +82,7 @@ export class Upstream {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
     this.slots = slots ?? new Slots(settings.maxConcurrency, settings.queue, parts.clock);
+    this.askingTurns = new ReadingTurns(Math.max(1, Math.floor(ASKED_SHARE * settings.maxConcurrency)));
     this.health = new Health(settings.health, {
       clock: parts.clock,
       random: parts.random,
