@@ -31,7 +31,7 @@ import { type CountParts, countTokens, NativeCounts } from "./count-tokens.ts";
 import { explainOwn } from "./explain/questions.ts";
 import { asAnthropicModel, asAnthropicPage, asOpenAiList, asOpenAiModel, modelsFor } from "./models.ts";
 import { SideRates } from "./rate.ts";
-import { askStored, type HoldRoom, type NotFound } from "./stored-responses.ts";
+import { askStored, deletedAnswer, type HoldRoom, type NotFound } from "./stored-responses.ts";
 import { ownUsage, type UsageParts } from "./usage.ts";
 
 /** What only these endpoints need. */
@@ -153,9 +153,11 @@ async function storedResponse(
   if (found === "unknown" || found === "gone") return unknownResponse(run, found);
   if (found === undefined || isRefusal(found)) return found;
   const refused = hold(found.length);
-  // What DELETE and /cancel have done must not be answered as refused.
-  if (refused && run.request.method === "GET") return refused;
-  return { status: 200, origin: "upstream", body: found };
+  const { method, path } = run.request;
+  if (refused && method === "GET") return refused;
+  // What DELETE and /cancel have done must not be answered as refused. Some servers answer DELETE with the whole response.
+  const isReplaced = refused && method === "DELETE";
+  return { status: 200, origin: "upstream", body: isReplaced ? deletedAnswer(path.split("/")[3] ?? "") : found };
 }
 
 /**

@@ -7,7 +7,8 @@
 import type { AcceptedRequest } from "../accept/listener.ts";
 import { storedAnswer } from "../convert/responses/stored/reply.ts";
 import { openStored, WrappedIds } from "../convert/responses/stored/stored.ts";
-import type { Answered, AttemptRecord, DispatchAsk, Unanswered } from "../dispatch/ask.ts";
+import type { AttemptRecord, DispatchAsk, Unanswered } from "../dispatch/ask.ts";
+import type { Dispatcher } from "../dispatch/dispatcher.ts";
 import { contextOf } from "../request/context.ts";
 import type { RequestRecord } from "../request/record.ts";
 import type { PipelineParts } from "../request/run.ts";
@@ -16,6 +17,11 @@ import type { KeyView } from "../store/records.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { StoredName } from "../values/members/stored.ts";
 import { modelFor } from "./models.ts";
+
+/** What a server answers to DELETE (https://platform.openai.com/docs/api-reference/responses/delete). @param id the client's. */
+export function deletedAnswer(id: string): Uint8Array {
+  return Buffer.from(JSON.stringify({ id, object: "response", deleted: true }));
+}
 
 /** Takes room for so many bytes of an answer; a refusal if there is none. */
 export type HoldRoom = (bytes: number) => Refusal | undefined;
@@ -66,11 +72,12 @@ export async function askStored(
   };
   let before: readonly AttemptRecord[] = [];
   if (method !== "GET") {
-    const found = await parts.dispatcher.run<FoundReply>({ ...common, method: "GET", pathSuffix: ofResponse });
-    const refused = refusedChange(found, parts.hold);
-    if (refused !== "none") {
+    // A server answers DELETE with a few words, so a large response can be deleted although there is no room for it.
+    const hold = method === "DELETE" ? undefined : parts.hold;
+    const found = await lookedAt(parts.dispatcher, { ...common, method: "GET", pathSuffix: ofResponse }, hold);
+    if (found.refused !== "none") {
       record.dispatched(found.attempts);
-      return refused;
+      return found.refused;
     }
     before = found.attempts;
   }
@@ -92,18 +99,22 @@ export async function askStored(
 
 /**
  * A client that deletes or cancels a response in the middle of its stream would end the stream without its count, and
- * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md). So the server is asked first. Some servers
- * answer a change with the whole response, and a change that is done cannot be refused. So the room is taken before it.
- * @returns `none` if the response is complete; undefined if the client disconnected.
+ * keep what it has read (docs/decisions/stateful-upstreams-get-wrapped-ids.md). So the server is asked first. Servers
+ * answer `/cancel` with the whole response, and a change that is done cannot be refused. So its room is taken before.
+ * @returns `none` if the response is complete, undefined if the client disconnected; nothing of the response, which may be
+ *   large and is not needed during the change.
  */
-function refusedChange(
-  found: Answered<FoundReply> | Unanswered,
-  hold: HoldRoom,
-): Refusal | NotFound | "none" | undefined {
-  if (!found.answered) return isTooLarge(found) ? NOT_SEEN_COMPLETE : notFoundOr(found);
+async function lookedAt(
+  dispatcher: Dispatcher,
+  ask: DispatchAsk<FoundReply>,
+  hold: HoldRoom | undefined,
+): Promise<{ readonly refused: Refusal | NotFound | "none" | undefined; readonly attempts: readonly AttemptRecord[] }> {
+  const found = await dispatcher.run(ask);
+  const { attempts } = found;
+  if (!found.answered) return { refused: isTooLarge(found) ? NOT_SEEN_COMPLETE : notFoundOr(found), attempts };
   const { reply } = found.token;
   if (!reply) throw new Error("an accepted reply was not read");
-  return isBeingWritten(reply.json) ? STILL_WRITTEN : (hold(reply.body.length) ?? "none");
+  return { refused: isBeingWritten(reply.json) ? STILL_WRITTEN : (hold?.(reply.body.length) ?? "none"), attempts };
 }
 
 const STILL_WRITTEN = refusal("wrong_type", {
