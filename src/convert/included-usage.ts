@@ -119,6 +119,41 @@ export function namedCount(...values: readonly unknown[]): number | undefined {
   return largest;
 }
 
+/** Input read from a cache, under any of its names. @param details of the input. */
+export function cachedCount(usage: JsonObject, details: JsonObject | undefined): number {
+  return largestCount(
+    details?.cached_tokens,
+    usage.cached_tokens,
+    usage.num_cached_tokens,
+    usage.prompt_cache_hit_tokens,
+    usage.cache_read_input_tokens,
+  );
+}
+
+/**
+ * Input written to a cache, under any of its names.
+ * @param details of the input.
+ * @param other one more count of the same tokens.
+ */
+export function writtenCounts(
+  usage: JsonObject,
+  details: JsonObject | undefined,
+  other?: unknown,
+): Pick<IncludedCounts, "written" | "written1h"> {
+  const lifetimes = objectOf(details?.cache_creation) ?? objectOf(usage.cache_creation);
+  const written1h = largestCount(lifetimes?.ephemeral_1h_input_tokens);
+  const written = largestCount(
+    details?.cache_write_tokens,
+    details?.cache_creation_tokens,
+    details?.cache_creation_input_tokens,
+    usage.cache_creation_input_tokens,
+    usage.prompt_cache_write_tokens,
+    written1h + largestCount(lifetimes?.ephemeral_5m_input_tokens),
+    other,
+  );
+  return { written, written1h };
+}
+
 /** Tool calls from an object of counts whose names end in `suffix`: `web_search_requests` counts `web_search`. */
 export function toolCounts(value: unknown, suffix: string): Record<string, number> | undefined {
   const counts: JsonObject | undefined = objectOf(value);

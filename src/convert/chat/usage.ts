@@ -6,7 +6,15 @@
 import { isGiven, type JsonObject, objectOf, objectsIn } from "../../values/json-object.ts";
 import { mergedCalls } from "../../values/tokens/tool-calls.ts";
 import { addCounts, plausibleCount, totalInput, type Usage } from "../../values/tokens/usage.ts";
-import { largestCount, namedCount, plausibleTotal, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import {
+  cachedCount,
+  largestCount,
+  namedCount,
+  plausibleTotal,
+  toolCounts,
+  usageOfIncluded,
+  writtenCounts,
+} from "../included-usage.ts";
 import { finishOf } from "../rules/finish-words.ts";
 
 /**
@@ -17,29 +25,15 @@ export function readUsage(value: unknown): Usage | undefined {
   const usage = objectOf(value);
   if (!usage) return undefined;
   const details = inputDetails(usage);
-  const lifetimes = objectOf(details?.cache_creation) ?? objectOf(usage.cache_creation);
-  const written1h = largestCount(lifetimes?.ephemeral_1h_input_tokens);
+  const { written, written1h } = writtenCounts(usage, details);
   const citations = plausibleCount(usage.citation_tokens);
   const counted = usageOfIncluded({
     // Servers of several protocols also send another protocol's names, alone or next to zeros.
     input: namedCount(usage.prompt_tokens, usage.input_tokens) ?? hitAndMiss(usage),
     output: namedCount(usage.completion_tokens, usage.output_tokens),
     total: plausibleTotal(usage.total_tokens, usage.prompt_tokens, usage.completion_tokens),
-    cached: largestCount(
-      details?.cached_tokens,
-      usage.cached_tokens,
-      usage.num_cached_tokens,
-      usage.prompt_cache_hit_tokens,
-      usage.cache_read_input_tokens,
-    ),
-    written: largestCount(
-      details?.cache_write_tokens,
-      details?.cache_creation_tokens,
-      details?.cache_creation_input_tokens,
-      usage.cache_creation_input_tokens,
-      usage.prompt_cache_write_tokens,
-      written1h + largestCount(lifetimes?.ephemeral_5m_input_tokens),
-    ),
+    cached: cachedCount(usage, details),
+    written,
     written1h,
     reasoning: largestCount(
       objectOf(usage.completion_tokens_details)?.reasoning_tokens,

@@ -6,7 +6,15 @@
 import { type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import { mergedCalls, SHOWN_IN_RESPONSES } from "../../values/tokens/tool-calls.ts";
 import type { Usage } from "../../values/tokens/usage.ts";
-import { largestCount, namedCount, plausibleTotal, toolCounts, usageOfIncluded } from "../included-usage.ts";
+import {
+  cachedCount,
+  largestCount,
+  namedCount,
+  plausibleTotal,
+  toolCounts,
+  usageOfIncluded,
+  writtenCounts,
+} from "../included-usage.ts";
 
 /**
  * Reads the usage of a response object. Hosted tool calls are counted from its output items if the usage has no count.
@@ -18,14 +26,15 @@ export function readUsage(response: JsonObject, seen?: HostedCalls): Usage | und
   if (!usage) return undefined;
   const inputDetails = objectOf(usage.input_tokens_details) ?? objectOf(usage.prompt_tokens_details);
   const outputDetails = objectOf(usage.output_tokens_details) ?? objectOf(usage.completion_tokens_details);
+  const { written, written1h } = writtenCounts(usage, inputDetails, writtenIn(objectsIn(usage.x_details)[0]));
   const counted = usageOfIncluded({
     // Relays in front of chat completions servers send chat's names, alone or next to zeros.
     input: namedCount(usage.input_tokens, usage.prompt_tokens),
     output: namedCount(usage.output_tokens, usage.completion_tokens),
     total: plausibleTotal(usage.total_tokens, usage.input_tokens, usage.output_tokens),
-    cached: largestCount(inputDetails?.cached_tokens, usage.cached_tokens),
-    written: largestCount(inputDetails?.cache_write_tokens, writtenIn(objectsIn(usage.x_details)[0])),
-    written1h: 0,
+    cached: cachedCount(usage, inputDetails),
+    written,
+    written1h,
     reasoning: largestCount(outputDetails?.reasoning_tokens, usage.reasoning_tokens),
   });
   return counted && { ...counted, toolCalls: toolCalls(usage, response.output, seen) };
