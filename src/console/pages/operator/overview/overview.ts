@@ -47,9 +47,14 @@ function Ready(): VNode {
 const ms = (value: number | null) => (value === null ? "–" : W.ms(count(value)));
 const percent = (share: number) => `${count(Math.round(share * 1_000) / 10)} %`;
 
+/** The first snapshot after nobody watched has nothing to compare with. */
+const isFirst = ({ window_seconds: seconds }: LiveAnswer) => seconds === 0;
+const rateOf = (one: LiveAnswer) => (isFirst(one) ? null : one.requests_per_second);
+
 function LiveFigures({ newest }: { newest: LiveAnswer }): VNode {
+  const rate = rateOf(newest);
   return html`<dl class="figures">
-    <${Figure} title=${W.rate}>${count(newest.requests_per_second)}</${Figure}>
+    <${Figure} title=${W.rate}>${rate === null ? "–" : count(rate)}</${Figure}>
     <${Figure} title=${W.inFlight} hint=${W.queued(count(newest.queued))}>${count(newest.in_flight)}</${Figure}>
     <${Figure} title=${W.firstToken} hint=${newest.first_token_p95_ms === null ? "" : W.p95(ms(newest.first_token_p95_ms))}>${ms(newest.first_token_p50_ms)}</${Figure}>
     <${Figure} title=${W.journal} hint=${W.unsettled(count(newest.unsettled))}>${percent(newest.journal_fill)}</${Figure}>
@@ -69,7 +74,7 @@ function series(snapshots: readonly LiveAnswer[], ...values: ((one: LiveAnswer) 
 
 function LiveCharts({ live }: { live: LiveState }): VNode {
   const { snapshots } = live;
-  const rates = useMemo(() => series(snapshots, (one) => one.requests_per_second), [snapshots]);
+  const rates = useMemo(() => series(snapshots, rateOf), [snapshots]);
   const half = (one: LiveAnswer) => one.first_token_p50_ms;
   const most = (one: LiveAnswer) => one.first_token_p95_ms;
   const tokens = useMemo(() => series(snapshots, half, most), [snapshots]);
@@ -86,7 +91,7 @@ type Refusals = LiveAnswer["refusals"][number];
 type Spend = LiveAnswer["spend"][number];
 
 function LiveTables({ newest }: { newest: LiveAnswer }): VNode {
-  const span = W.span(count(Math.round(newest.window_seconds)));
+  const span = isFirst(newest) ? undefined : W.span(count(Math.max(1, Math.round(newest.window_seconds))));
   const refusals = [
     { title: W.cause, cell: (row: Refusals) => html`<code>${row.cause}</code>` },
     { title: W.requests, cell: (row: Refusals) => count(row.requests), isNumber: true },
@@ -96,9 +101,9 @@ function LiveTables({ newest }: { newest: LiveAnswer }): VNode {
     { title: W.charged, cell: (row: Spend) => usd(row.usd), isNumber: true },
   ];
   return html`<div class="panels">
-    <section class="panel"><h3>${W.refusals}</h3><p class="faint">${span}</p>
-      <${Table} caption=${W.refusals} columns=${refusals} rows=${newest.refusals} keyOf=${(row: Refusals) => row.cause} empty=${W.noRefusals} /></section>
-    <section class="panel"><h3>${W.spend}</h3><p class="faint">${span}</p>
-      <${Table} caption=${W.spend} columns=${spend} rows=${newest.spend} keyOf=${(row: Spend) => row.group} empty=${W.noSpend} /></section>
+    <section class="panel"><h3>${W.refusals}</h3><p class="faint">${span ?? W.begun}</p>
+      ${span && html`<${Table} caption=${W.refusals} columns=${refusals} rows=${newest.refusals} keyOf=${(row: Refusals) => row.cause} empty=${W.noRefusals} />`}</section>
+    <section class="panel"><h3>${W.spend}</h3><p class="faint">${span ?? W.begun}</p>
+      ${span && html`<${Table} caption=${W.spend} columns=${spend} rows=${newest.spend} keyOf=${(row: Spend) => row.group} empty=${W.noSpend} />`}</section>
   </div>`;
 }

@@ -26,11 +26,11 @@ test("live traffic is shown in two windows at once, however the stream is cut", 
   const { key } = await here.account({ usd: "5" });
   await open("");
   await page.getByText("Ready for traffic").waitFor();
-  await page.getByText("live", { exact: true }).waitFor();
+  await page.getByText("connected", { exact: true }).waitFor();
   const second = await context.newPage();
   await second.addInitScript(CUT_SMALL);
   await second.goto(`${here.adminUrl}/console/`);
-  await second.getByText("live", { exact: true }).waitFor();
+  await second.getByText("connected", { exact: true }).waitFor();
   await chat(here, key);
   await chat(here, key, "nothing");
   await page.getByRole("region", { name: "Refusals by cause" }).getByText("unknown_model").waitFor();

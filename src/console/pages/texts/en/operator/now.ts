@@ -6,7 +6,7 @@ export const overview = {
   version: (version: string, build: string, node: string) => `Tollgate ${version}, build ${build}, Node ${node}.`,
   generation: (number: number) => `Configuration ${number}`,
   live: "Live",
-  watching: "live",
+  watching: "connected",
   connecting: "connecting",
   rate: "Requests per second",
   inFlight: "Requests in flight",
@@ -17,7 +17,7 @@ export const overview = {
   most: "95 % within",
   ms: (value: string) => `${value} ms`,
   journal: "Journal in use",
-  unsettled: (count: string) => `${count} charges not yet in the store`,
+  unsettled: (count: string) => `charges not yet in the store: ${count}`,
   refusals: "Refusals by cause",
   cause: "Cause",
   requests: "Requests",
@@ -26,6 +26,7 @@ export const overview = {
   charged: "Charged",
   noSpend: "Nothing was charged.",
   span: (seconds: string) => `In the last ${seconds} s.`,
+  begun: "Counted from now on.",
 };
 
 export const upstreams = {

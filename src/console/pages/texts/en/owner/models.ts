@@ -43,7 +43,7 @@ export const models = {
     no_entitlement: "no time card runs for this group",
     quota_used: "the time card is used up",
     not_in_plan: "your plan does not include it",
-    insufficient_balance: "the balance is used up",
+    insufficient_balance: "the balance is too low",
     suspended: "the account is suspended",
     revoked_key: "the account is closed",
     group_mismatch: "the group does not serve it",

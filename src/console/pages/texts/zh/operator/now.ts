@@ -8,7 +8,7 @@ export const overview: Texts["operator"]["overview"] = {
   version: (version: string, build: string, node: string) => `Tollgate ${version}，构建 ${build}，Node ${node}。`,
   generation: (number: number) => `第 ${number} 版配置`,
   live: "实时",
-  watching: "实时",
+  watching: "已连接",
   connecting: "连接中",
   rate: "每秒请求数",
   inFlight: "进行中的请求",
@@ -28,6 +28,7 @@ export const overview: Texts["operator"]["overview"] = {
   charged: "收费",
   noSpend: "没有产生费用。",
   span: (seconds: string) => `最近 ${seconds} 秒。`,
+  begun: "从现在开始统计。",
 };
 
 export const upstreams: Texts["operator"]["upstreams"] = {

@@ -24,7 +24,7 @@ export const records: Texts["operator"]["records"] = {
     absorbed: "网关承担",
     topup: "充值",
     adjust: "调整",
-    card: "时间卡",
+    card: "时长卡",
     opening: "此前已归档",
     unreadable: "无法读取",
   },

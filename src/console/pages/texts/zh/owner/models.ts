@@ -44,7 +44,7 @@ export const models: Texts["owner"]["models"] = {
     no_entitlement: "此分组没有生效中的时长卡",
     quota_used: "时长卡的额度已用完",
     not_in_plan: "您的套餐不包含它",
-    insufficient_balance: "余额已用完",
+    insufficient_balance: "余额不足",
     suspended: "账户已暂停",
     revoked_key: "账户已关闭",
     group_mismatch: "此分组不提供该模型",
