@@ -291,7 +291,7 @@ export function refusalOf(failed: Failure): Refusal {
       retryAfterS: retryAfterOf(failed),
       upstreamMessage: failed.upstreamMessage,
       upstreamCode: failed.upstreamCode,
-      upstreamDetails: failed.upstreamDetails,
+      details: failed.upstreamDetails,
     },
   );
 }

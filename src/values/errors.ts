@@ -348,8 +348,8 @@ export interface Refusal {
   readonly upstreamMessage: string | undefined;
   /** Why the upstream refused: a code that clients know, or its own one, cleaned (`upstream_rejected` only). */
   readonly upstreamCode: string | undefined;
-  /** The details of the upstream's error for a client of its protocol, cleaned (`upstream_rejected` only). */
-  readonly upstreamDetails: JsonObject | undefined;
+  /** What programs read of an error in the form of Anthropic: the upstream's details, cleaned, or our own. */
+  readonly details: JsonObject | undefined;
 }
 
 /** Makes a refusal; every member is always present. */
@@ -367,7 +367,7 @@ export function refusal(
     headers: more.headers,
     upstreamMessage: more.upstreamMessage,
     upstreamCode: more.upstreamCode,
-    upstreamDetails: more.upstreamDetails,
+    details: more.details,
   };
 }
 
@@ -385,7 +385,7 @@ export interface ErrorAnswer {
   readonly remedy: string;
   readonly param: string | null;
   readonly upstreamCode: string | undefined;
-  readonly upstreamDetails: JsonObject | undefined;
+  readonly details: JsonObject | undefined;
   readonly origin: Origin;
   readonly shouldRetry: boolean | undefined;
   readonly retryAfterS: number | undefined;
@@ -432,7 +432,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
     remedy: refused.facts.remedy ?? found.remedy,
     param: refused.facts.param === undefined ? null : quoted(refused.facts.param),
     upstreamCode: refused.upstreamCode,
-    upstreamDetails: refused.upstreamDetails,
+    details: refused.details,
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
     shouldRetry: tooLong ? false : found.shouldRetry,
     retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)),

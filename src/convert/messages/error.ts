@@ -15,7 +15,7 @@ const FUNDS_CAUSES: ReadonlySet<Cause> = new Set<Cause>([
 
 /** The body of an answer that is not 2xx. */
 export function renderError(answer: ErrorAnswer, requestId: string): string {
-  const { cause, remedy, upstreamDetails: details } = answer;
+  const { cause, remedy, details } = answer;
   const type = FUNDS_CAUSES.has(cause) ? "billing_error" : answer.identifier;
   return JSON.stringify({
     type: "error",

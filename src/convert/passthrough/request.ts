@@ -160,7 +160,14 @@ const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
   ],
   ["conversation", "Leave it out and send the whole conversation with each request."],
   ["background", "Leave it out, and set stream: true for long replies."],
+  [
+    "thread",
+    "Leave it out and send the whole conversation with each request, as the tool runner of Anthropic's SDK does with thread: false.",
+  ],
 ]);
+
+/** On this code Anthropic's tool runner, which begins every run with a thread, goes on without one. */
+const NO_THREADS = { error_code: "thread_unsupported_request" };
 
 function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
   if (param === undefined) return undefined;
@@ -174,7 +181,8 @@ function refuseState({ model }: ClientRequest, param: string | undefined): Refus
     });
   }
   const detail = "It refers to state kept at the model's server, which is not available through this gateway.";
-  return refusal("unsupported_parameter", { model, param, detail, remedy: STATE_REMEDIES.get(param) });
+  const facts = { model, param, detail, remedy: STATE_REMEDIES.get(param) };
+  return refusal("unsupported_parameter", facts, { details: param === "thread" ? NO_THREADS : undefined });
 }
 
 /** The refusal of switching thinking off, if the route's model cannot and the operator configured refusal. */

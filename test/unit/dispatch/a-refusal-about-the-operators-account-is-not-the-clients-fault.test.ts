@@ -37,7 +37,7 @@ const DETAILS: readonly (readonly [status: number, errorCode: string])[] = [
 for (const [status, error_code] of DETAILS) {
   test(`a ${status} with the details ${error_code} is the operator's concern`, async (t) => {
     const { refusal } = await refusedWith(t, status, { type: "invalid_request_error", details: { error_code } });
-    assert.deepEqual([refusal.cause, refusal.upstreamDetails], ["upstream_forbidden", undefined]);
+    assert.deepEqual([refusal.cause, refusal.details], ["upstream_forbidden", undefined]);
   });
 }
 
