@@ -3,11 +3,9 @@
  * and what its model has thought by then would be free (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener, ServerResponse } from "node:http";
 import test from "node:test";
-import { startGatewayHere } from "../../../rig/gateway.ts";
+import { event, KEEPING, startBefore } from "../../../rig/own-upstream.ts";
 import { at } from "../../protocol/stateful/rig.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { billed, pricedConfig } from "./rig.ts";
@@ -18,15 +16,13 @@ const answer = (status: string, usage: object | null = null) => ({
   ...{ id: ID, object: "response", status, model: "responses-1", usage, output: usage ? [MESSAGE] : [] },
 });
 const USAGE = { input_tokens: 11, output_tokens: 4_000, total_tokens: 4_011 };
-const event = (payload: { type: string; [member: string]: unknown }) =>
-  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
 
 test("it is refused until the server has completed the answer, which is charged by its count", async (t) => {
   /** What the server keeps, and the stream in which it writes it. */
   let kept: object | undefined = answer("in_progress");
   let stream: ServerResponse | undefined;
   const changes: string[] = [];
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     if (request.method === "POST" && request.url === "/v1/responses") {
       stream = response.writeHead(200, { "content-type": "text/event-stream" });
@@ -43,17 +39,8 @@ test("it is refused until the server has completed the answer, which is charged 
     }
     response.writeHead(found ? 200 : 404, { "content-type": "application/json" });
     response.end(JSON.stringify(request.method === "GET" ? (found ?? {}) : { id: ID, deleted: true }));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const here = await startGatewayHere({
-    config: (places) => pricedConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true } } }),
-  });
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  };
+  const here = await startBefore(t, answers, { config: (places) => pricedConfig(places, KEEPING) });
   const account = await here.account();
   const fields = { stream: true, store: undefined, max_output_tokens: 8_000 };
   const reply = await ask(here, "responses", account.key, fields);

@@ -6,11 +6,11 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener, ServerResponse } from "node:http";
 import test, { type TestContext } from "node:test";
 import type { Settings } from "../../../../src/values/settings.ts";
-import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import { type GatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
+import { event, startBefore } from "../../../rig/own-upstream.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { card, sell } from "../cards/rig.ts";
@@ -36,8 +36,6 @@ const counted = (output: number) => {
   return `${STOP}${chunk({}, { choices: [], usage })}data: [DONE]\n\n`;
 };
 
-const event = (payload: { type: string; [member: string]: unknown }) =>
-  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
 const OPENING = event({ type: "response.created", sequence_number: 0, response: { id: "resp_1", output: [] } });
 
 interface Scene {
@@ -58,7 +56,7 @@ async function scene(
 ): Promise<Scene> {
   const asked: ServerResponse[] = [];
   let waiting: ((response: ServerResponse) => void) | undefined;
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     response.on("error", () => {});
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -66,14 +64,12 @@ async function scene(
     if (waiting) waiting(response);
     else asked.push(response);
     waiting = undefined;
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  };
   const clock = new HandClock();
-  const here = await startGatewayHere({
+  const here = await startBefore(t, answers, {
     clock,
     config: (places) =>
-      testConfig({ ...places, upstreamUrl }, ({ models, upstreams }) => ({
+      testConfig(places, ({ models, upstreams }) => ({
         upstreams: { "up-keeping": { ...upstreams["up-responses"], stateful: true } },
         models: {
           "responses-1": { price: { ...models["responses-1"].price, tools: SEARCH_PRICES } },
@@ -85,11 +81,6 @@ async function scene(
         },
       })).replace("up-chat: {", `up-chat: {${upstreamSettings}`),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000, ...changes }),
-  });
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
   });
   const account = await here.account({ usd });
   return {

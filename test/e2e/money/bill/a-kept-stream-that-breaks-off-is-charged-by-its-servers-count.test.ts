@@ -4,11 +4,9 @@
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener, ServerResponse } from "node:http";
 import test, { type TestContext } from "node:test";
-import { startGatewayHere } from "../../../rig/gateway.ts";
+import { event, startBefore } from "../../../rig/own-upstream.ts";
 import { ask, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { pricedConfig } from "./rig.ts";
@@ -19,8 +17,6 @@ const TOTAL_MS = 20 * 60_000;
 const READ_ON_LOOK_MS = 250;
 const ID = "resp_0123456789abcdef";
 
-const event = (payload: { type: string; [member: string]: unknown }) =>
-  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
 const answer = (status: string, usage: object | null = null) => ({
   ...{ id: ID, object: "response", status, model: "responses-1", usage },
   output: usage ? [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "All of it." }] }] : [],
@@ -33,7 +29,7 @@ const COMPLETED = event({ type: "response.completed", sequence_number: 1, respon
 async function scene(t: TestContext, ...told: (object | undefined)[]) {
   const streams: ServerResponse[] = [];
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     if (request.method === "GET") {
       asked.push(`${request.url} ${request.headers.authorization}`);
@@ -45,20 +41,12 @@ async function scene(t: TestContext, ...told: (object | undefined)[]) {
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(OPENING);
     streams.push(response);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  };
   const clock = new HandClock();
-  const here = await startGatewayHere({
+  const here = await startBefore(t, answers, {
     clock,
-    config: (places) =>
-      pricedConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true, api_key: "up" } } }),
+    config: (places) => pricedConfig(places, { upstreams: { "up-responses": { stateful: true, api_key: "up" } } }),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000 }),
-  });
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
   });
   const account = await here.account({ usd: "10" });
   const requestEnds = here.logged((line) => line.msg === "request" && line.key_id === account.keyId);

@@ -4,12 +4,12 @@
  * charged (docs/decisions/stateful-upstreams-get-wrapped-ids.md). A card without a quota pays nothing, so its client may be slow.
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import type { RequestListener, ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
 import test, { type TestContext } from "node:test";
 import { nanoUsd } from "../../../../src/values/money.ts";
-import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
+import { event, startBefore } from "../../../rig/own-upstream.ts";
 import { ask, bodyOf, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { pricedConfig } from "./rig.ts";
@@ -20,8 +20,6 @@ const DAY_MS = 86_400_000;
 const PIECES = 300;
 const PADDING = "x".repeat(50_000);
 
-const event = (payload: { type: string; [member: string]: unknown }) =>
-  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
 const OPENING = event({ type: "response.created", sequence_number: 0, response: { id: "resp_1", output: [] } });
 const usage = { input_tokens: 11, output_tokens: 4_000, total_tokens: 4_011 };
 const COMPLETED = event({
@@ -55,31 +53,21 @@ async function scene(t: TestContext): Promise<Scene> {
     }
     response.end(COMPLETED);
   };
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     void answer(response);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  };
   const clock = new HandClock();
-  const here = await startGatewayHere({
+  const here = await startBefore(t, answers, {
     clock,
     config: (places) =>
-      pricedConfig(
-        { ...places, upstreamUrl },
-        { upstreams: { "up-responses": { stateful: true } }, groups: { cards: { models: ["*"] } } },
-      ),
+      pricedConfig(places, { upstreams: { "up-responses": { stateful: true } }, groups: { cards: { models: ["*"] } } }),
     settings: (settings) => ({ ...settings, heartbeatMs: 3_600_000 }),
   });
   // The first use of a key sets a timer of a minute, too, which is then there already.
   const first = await here.account();
   const reply = await ask(here, "responses", first.key, { ...STREAM, store: false });
   await reply.text();
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
-  });
   return {
     here,
     clock,

@@ -4,19 +4,16 @@
  * cannot get more than the account has (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import test, { type TestContext } from "node:test";
-import { type GatewayHere, startGatewayHere, type TestAccount } from "../../../rig/gateway.ts";
+import type { GatewayHere, TestAccount } from "../../../rig/gateway.ts";
+import { event, startBefore } from "../../../rig/own-upstream.ts";
 import { ask, assertAtRest, type Fields, memoOf, usageLines } from "../../protocol/whole/asking.ts";
 import { MAX_OUTPUT, pricedConfig } from "./rig.ts";
 
 const OUTPUT_NANO = 15_000n;
 const DEFAULT_OUTPUT = 4_096;
 
-const event = (payload: { type: string; [member: string]: unknown }) =>
-  `event: ${payload.type}\ndata: ${JSON.stringify(payload)}\n\n`;
 const OPENING = event({ type: "response.created", sequence_number: 0, response: { id: "resp_1", output: [] } });
 const completed = (output: number) => {
   const usage = { input_tokens: 11, output_tokens: output, total_tokens: 11 + output };
@@ -43,23 +40,15 @@ async function jsonOf(request: IncomingMessage): Promise<Fields> {
 
 async function scene(t: TestContext, usd: string, stateful = true): Promise<Scene> {
   const asked: Scene["asked"] = [];
-  const server = createServer(async (request, response) => {
+  const answers: RequestListener = async (request, response) => {
     asked.push({ json: await jsonOf(request), response });
     response.on("error", () => {});
     response.writeHead(200, { "content-type": "text/event-stream" });
     response.write(OPENING);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  };
   const models = { "responses-1": { default_output_tokens: DEFAULT_OUTPUT } };
-  const here = await startGatewayHere({
-    config: (places) =>
-      pricedConfig({ ...places, upstreamUrl }, { models, upstreams: { "up-responses": { stateful } } }),
-  });
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
+  const here = await startBefore(t, answers, {
+    config: (places) => pricedConfig(places, { models, upstreams: { "up-responses": { stateful } } }),
   });
   const account = await here.account({ usd });
   return {

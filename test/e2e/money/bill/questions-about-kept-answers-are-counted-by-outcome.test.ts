@@ -3,11 +3,10 @@
  * streams are charged without their word (docs/metrics.md).
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import test from "node:test";
-import { settledMetrics, startGatewayHere } from "../../../rig/gateway.ts";
+import { settledMetrics } from "../../../rig/gateway.ts";
+import { event, KEEPING, startBefore } from "../../../rig/own-upstream.ts";
 import { ask, assertAtRest } from "../../protocol/whole/asking.ts";
 import { pricedConfig } from "./rig.ts";
 
@@ -18,27 +17,18 @@ const USAGE = { input_tokens: 11, output_tokens: 40, total_tokens: 51 };
 test("each question is counted once, by its outcome and upstream", async (t) => {
   /** What the server says, in order: an answer, or a status. */
   const told = [{ status: "completed", usage: USAGE }, { status: "in_progress" }, { status: "in_progress" }, 404, 400];
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     if (request.method === "POST") {
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(`event: response.created\ndata: ${JSON.stringify(CREATED)}\n\n`, () => response.destroy());
+      response.write(event(CREATED), () => response.destroy());
       return;
     }
     const next = told.shift();
     response.writeHead(typeof next === "number" ? next : 200, { "content-type": "application/json" });
     response.end(JSON.stringify(typeof next === "number" ? {} : { ...RESPONSE, ...next }));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const here = await startGatewayHere({
-    config: (places) => pricedConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true } } }),
-  });
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  };
+  const here = await startBefore(t, answers, { config: (places) => pricedConfig(places, KEEPING) });
   const account = await here.account();
   while (told.length > 0) {
     const reply = await ask(here, "responses", account.key, { stream: true, store: undefined });

@@ -5,12 +5,11 @@
  * (docs/decisions/stateful-upstreams-get-wrapped-ids.md).
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import test from "node:test";
 import { bodyRoomBytes } from "../../../../src/overload/body-shares.ts";
-import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { testConfig } from "../../../rig/gateway.ts";
+import { startBefore } from "../../../rig/own-upstream.ts";
 import { RawSocket } from "../../../rig/raw-socket.ts";
 import { ask, errorOf } from "../whole/asking.ts";
 import { at } from "./rig.ts";
@@ -31,28 +30,23 @@ const ANSWER = JSON.stringify({
 
 test("a large stored response is cancelled only if its account has room for it, and deleted without", async (t) => {
   const changes: string[] = [];
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     const { method, url = "" } = request;
     if (method === "DELETE" || url.endsWith("/cancel")) changes.push(`${method}`);
     response.writeHead(200, { "content-type": "application/json" });
     response.end(ANSWER);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const here = await startGatewayHere({
+  };
+  const here = await startBefore(t, answers, {
     config: (places) =>
-      testConfig(
-        { ...places, upstreamUrl },
-        { overload: { memory: `${MEMORY_GIB}GiB` }, upstreams: { "up-responses": { stateful: true } } },
-      ),
+      testConfig(places, {
+        overload: { memory: `${MEMORY_GIB}GiB` },
+        upstreams: { "up-responses": { stateful: true } },
+      }),
   });
   const opened: RawSocket[] = [];
-  t.after(async () => {
+  t.after(() => {
     for (const client of opened) client.close();
-    await here.close();
-    server.closeAllConnections();
-    server.close();
   });
   const { key } = await here.account();
   const reply = await ask(here, "responses", key, { store: undefined });

@@ -4,12 +4,10 @@
  * server that does not know it, or has no such endpoint, is asked nothing more.
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import test from "node:test";
 import { WHOLE_BYTES_MAX } from "../../../../src/dispatch/attempt.ts";
-import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { startBefore } from "../../../rig/own-upstream.ts";
 import { ask } from "../whole/asking.ts";
 import { at } from "./rig.ts";
 
@@ -32,24 +30,15 @@ for (const [title, found, body, status, seen] of [
 ] as const) {
   test(title, async (t) => {
     const asked: (string | undefined)[] = [];
-    const server = createServer((request, response) => {
+    const answers: RequestListener = (request, response) => {
       request.resume();
       const { method } = request;
       if (method !== "POST") asked.push(method);
       response.writeHead(method === "GET" ? found : 200, { "content-type": "application/json" });
       if (method === "GET") response.end(body);
       else response.end(JSON.stringify(method === "POST" ? ANSWER : { id: ID, object: "response", deleted: true }));
-    }).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-    const here = await startGatewayHere({
-      config: (places) => testConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true } } }),
-    });
-    t.after(async () => {
-      await here.close();
-      server.closeAllConnections();
-      server.close();
-    });
+    };
+    const here = await startBefore(t, answers);
     const account = await here.account();
     const reply = await ask(here, "responses", account.key, { store: undefined });
     const { id } = (await reply.json()) as { id: string };

@@ -4,10 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener, ServerResponse } from "node:http";
 import test from "node:test";
-import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { startBefore } from "../../../rig/own-upstream.ts";
 import { ask } from "../whole/asking.ts";
 import { at } from "./rig.ts";
 
@@ -20,7 +19,7 @@ test("an account's stored response is read in its turn, however many another acc
   const slow: ServerResponse[] = [];
   const begun = new EventEmitter();
   let made = 0;
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     response.writeHead(200, { "content-type": "application/json" });
     if (request.method === "POST") {
@@ -38,17 +37,8 @@ test("an account's stored response is read in its turn, however many another acc
         response.end(LARGE.slice(9));
       });
     else response.write('{"text":"', () => begun.emit("one", slow.push(response)));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const here = await startGatewayHere({
-    config: (places) => testConfig({ ...places, upstreamUrl }, { upstreams: { "up-responses": { stateful: true } } }),
-  });
-  t.after(async () => {
-    await here.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  };
+  const here = await startBefore(t, answers);
   const [busy, calm] = [await here.account(), await here.account()];
   const idOf = async (key: string) => {
     const reply = await ask(here, "responses", key, { store: undefined });

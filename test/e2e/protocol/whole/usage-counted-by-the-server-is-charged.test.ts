@@ -4,13 +4,12 @@
  * 0.30 (cached), 3.75 and 6.00 (cache writes) and 15.00 (output) US dollars per million tokens.
  */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener, ServerResponse } from "node:http";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import { type ConfigPlaces, type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
+import { startBefore } from "../../../rig/own-upstream.ts";
 import { type UsageGolden, usageGoldens } from "../../../unit/convert/usage/usage-goldens.ts";
 import { ask, assertAtRest, framesOf, memoOf, recomputed, usageLines } from "./asking.ts";
 
@@ -160,19 +159,12 @@ const BOTH_CHOICES = 1_000n * 3_000n + 7_200n * 15_000n;
 
 test(`running counts of two choices, disconnected after one has ended: ${BOTH_CHOICES} nano-dollars, not ${ONE_CHOICE}`, async (t) => {
   const asked = Promise.withResolvers<ServerResponse>();
-  const server = createServer((request, response) => {
+  const answers: RequestListener = (request, response) => {
     request.resume();
     response.writeHead(200, { "content-type": "text/event-stream" });
     asked.resolve(response);
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-  const gateway = await startGatewayHere({ config: (places) => config({ ...places, upstreamUrl }) });
-  t.after(async () => {
-    await gateway.close();
-    server.closeAllConnections();
-    server.close();
-  });
+  };
+  const gateway = await startBefore(t, answers, { config });
   const account = await gateway.account();
   const leaving = new AbortController();
   const fields = {
