@@ -33,6 +33,11 @@ test("a path leads to a value, the empty path to the top level, and an unknown p
   assert.equal(found('{"a":1,"a":2}', ["a"]), "2");
 });
 
+test("an object or array without its end is not found", () => {
+  for (const text of ['{"a":[1,2', '{"a":{"b":1', '{"a":[[1]', '{"a":["b', '{"a":[1,"b"'])
+    assert.equal(found(text, ["a"]), undefined);
+});
+
 test("only a complete array has elements", () => {
   const spans = (text: string) => [...elementSpans(Buffer.from(text))].map(({ start, end }) => text.slice(start, end));
   assert.deepEqual(spans("[]"), []);

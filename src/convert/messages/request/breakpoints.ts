@@ -73,9 +73,16 @@ function charsOf(value: unknown, enough: number): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return value === undefined ? 0 : 1;
   let chars = 0;
+  if (Array.isArray(value)) {
+    for (const member of value) {
+      if (chars >= enough) break;
+      chars += charsOf(member, enough - chars);
+    }
+    return chars;
+  }
   for (const [name, member] of Object.entries(value)) {
     if (chars >= enough) break;
-    chars += (Array.isArray(value) ? 0 : name.length) + charsOf(member, enough - chars);
+    chars += name.length + charsOf(member, enough - chars);
   }
   return chars;
 }
