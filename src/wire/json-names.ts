@@ -15,6 +15,8 @@ export interface NameLimits {
   readonly different: number;
   /** Arrays and objects, which take 60 bytes of memory each, however little there is in them. Default: any number. */
   readonly containers?: number;
+  /** Members and elements together, counted by the commas between them. Default: any number. */
+  readonly values?: number;
 }
 
 const TABLE_BITS = 18;
@@ -36,7 +38,7 @@ export function hasMoreNames(json: Uint8Array, limits: NameLimits): boolean {
  * @returns `more` if there are more than the limits, otherwise the number of commas: no array has more elements than one more.
  */
 export function countNames(json: Uint8Array, limits: NameLimits): "more" | { readonly commas: number } {
-  const { containers: containersMax = Number.POSITIVE_INFINITY } = limits;
+  const { containers: containersMax = Number.POSITIVE_INFINITY, values: valuesMax = Number.POSITIVE_INFINITY } = limits;
   let containers = 0;
   const seen = new Uint8Array(1 << TABLE_BITS);
   let names = 0;
@@ -45,8 +47,9 @@ export function countNames(json: Uint8Array, limits: NameLimits): "more" | { rea
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
     if (byte !== QUOTE) {
-      if (byte === COMMA) commas++;
-      else if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++containers > containersMax) return "more";
+      if (byte === COMMA) {
+        if (++commas > valuesMax) return "more";
+      } else if ((byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++containers > containersMax) return "more";
       continue;
     }
     const end = skipKnown(json, at);

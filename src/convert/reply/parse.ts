@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { countNames, decodeUtf8, elementSpans, findMembers, hasMoreNames, type NameLimits } from "../../wire/json.ts";
+import { SSE_EVENT_BYTES_MAX } from "../../wire/sse.ts";
 import { withCount } from "../counted-fault.ts";
 import type { UpstreamFault } from "../exchange.ts";
 import { beyondLimit, invalid } from "../watch.ts";
@@ -15,9 +16,13 @@ const SURE_BYTES = 256 * 1024;
  * The most names in a reply, and the most arrays and objects. Probabilities of twenty words for each of 16,384 tokens
  * have 1,050,000 names, only a few of them different, in 700,000 arrays and objects. The probabilities of a prompt, as
  * vLLM gives them, have four names per word, one of which is the number of its token; the limit leaves room for twenty
- * words for each of 14,000 tokens. The input of a tool that a model has written has fewer.
+ * words for each of 14,000 tokens. The input of a tool that a model has written has fewer. Both have less than 3,000,000
+ * values; 15,000,000 digits, each with its comma, take 0.2 s to parse.
  */
-const NAMES_MAX: NameLimits = { names: 1_200_000, different: 50_000, containers: 1_200_000 };
+const REPLY_MAX: NameLimits = { names: 1_200_000, different: 50_000, containers: 1_200_000, values: 4_000_000 };
+
+/** The same for an event: in 4 MiB, probabilities have 210,000 arrays and objects. A million empty ones take 0.2 s. */
+const EVENT_MAX: NameLimits = { ...REPLY_MAX, containers: 500_000 };
 
 /** The member with the list of blocks, items or choices of a whole reply. */
 const LISTS: Readonly<Record<Protocol, string>> = { chat: "choices", messages: "content", responses: "output" };
@@ -60,7 +65,7 @@ export function parseReply(
  */
 function excessOf(json: Uint8Array, protocol: Protocol, blocksMax: number): "names" | "blocks" | undefined {
   if (json.length <= SURE_BYTES) return undefined;
-  const counted = countNames(json, NAMES_MAX);
+  const counted = countNames(json, limitsOf(json));
   if (counted === "more") return "names";
   return counted.commas >= blocksMax && hasMoreBlocks(json, protocol, blocksMax) ? "blocks" : undefined;
 }
@@ -75,5 +80,10 @@ function hasMoreBlocks(json: Uint8Array, protocol: Protocol, max: number): boole
 
 /** Whether a server's JSON, a whole reply or an event, would take seconds to parse (docs/failure-model.md row C4). */
 export function hasTooManyNames(json: Uint8Array): boolean {
-  return json.length > SURE_BYTES && hasMoreNames(json, NAMES_MAX);
+  return json.length > SURE_BYTES && hasMoreNames(json, limitsOf(json));
+}
+
+/** A whole reply that is no larger than an event has no more in it. */
+function limitsOf({ length }: Uint8Array): NameLimits {
+  return length > SSE_EVENT_BYTES_MAX ? REPLY_MAX : EVENT_MAX;
 }

@@ -71,6 +71,18 @@ for (const [way, read] of Object.entries(READ)) {
   });
 }
 
+for (const [way, read] of Object.entries(READ)) {
+  test(`${way}: half a million arrays or objects are too many for a reply of the size of an event`, () => {
+    assert.equal(read(answer(`,"unheard_of":[${list(500_001, () => "{}")}]`)), TOO_MANY);
+    const larger = answer(`,"unheard_of":[${list(500_001, () => "{}")}],"text":"${"x".repeat(4 * 1024 * 1024)}"`);
+    assert.notEqual(read(larger), TOO_MANY);
+  });
+
+  test(`${way}: a reply of more than four million values is refused`, () => {
+    assert.equal(read(answer(`,"unheard_of":[${"0,".repeat(4_000_000)}0]`)), TOO_MANY);
+  });
+}
+
 test("log probabilities of a long answer, a large input and text that looks like names are accepted", () => {
   const top = list(20, (at) => `{"token":"t${at}","logprob":-${at}.5,"bytes":[116]}`);
   const tokens = list(16_384, (at) => `{"token":"w${at}","logprob":-0.5,"bytes":[119],"top_logprobs":[${top}]}`);
