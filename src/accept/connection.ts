@@ -56,6 +56,11 @@ export class ClientConnection {
     return this.#current === undefined && this.#waiting.length === 0 && !this.#rawAnswered && !this.#broken;
   }
 
+  /** Whether an answer has ended of which the client has not taken everything yet. */
+  get isSending(): boolean {
+    return this.#current?.reply.ended === true;
+  }
+
   /** Counts a request. @returns whether it is the last one that this connection serves. */
   countsLast(): boolean {
     this.#requests += 1;

@@ -54,6 +54,9 @@ export class Listener {
   readonly #upgraded = new WeakSet<Socket>();
   readonly #late: LateRequests;
   #draining = false;
+  /** Connections that have ever been accepted. */
+  #arrived = 0;
+  #closesIdle: NodeJS.Immediate | undefined;
   #closing = false;
 
   constructor(options: ListenerOptions, handlers: Handlers) {
@@ -114,12 +117,35 @@ export class Listener {
   /** Stops accepting, closes idle connections, and resolves after the last answer has been sent. */
   async close(): Promise<void> {
     this.#draining = true;
+    this.#late.watch();
+    await this.#acceptWaiting();
     this.#closing = true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
-    this.#late.watch();
     await promise;
     this.#late.stop();
+  }
+
+  /**
+   * Resolves when no connection waits to be accepted. Closing the listening socket resets those that wait, and a front
+   * does not repeat a POST that it has sent on one. Each turn of the event loop accepts one connection.
+   */
+  async #acceptWaiting(): Promise<void> {
+    for (let turns = 0; turns < this.#limits.backlogMax; turns++) {
+      const before = this.#arrived;
+      // Two, because this turn may be past its accepting.
+      await nextTurn();
+      await nextTurn();
+      if (this.#arrived === before) return;
+    }
+  }
+
+  /** Once for all answers of this turn: at the deadline of a drain, all streams end in one. */
+  #closeIdleSoon(): void {
+    this.#closesIdle ??= setImmediate(() => {
+      this.#closesIdle = undefined;
+      this.#server.closeIdleConnections();
+    });
   }
 
   /** Closes every connection at once. For the end of a drain whose deadline has passed. */
@@ -152,6 +178,12 @@ export class Listener {
     server.maxHeadersCount = limits.headersMax;
     server.maxRequestsPerSocket = limits.requestsPerSocketMax;
     server.maxConnections = limits.connectionsMax + limits.overflowMax;
+    const closeIdle = server.closeIdleConnections.bind(server);
+    // `close` calls it, too. To Node a connection is idle as soon as its answer has ended, and it would cut what the client
+    // has not taken yet. So idle connections wait until all answers are sent.
+    server.closeIdleConnections = () => {
+      if (!this.#readConnections().some(({ isSending }) => isSending)) closeIdle();
+    };
     server.on("connection", (socket: Socket) => this.#onConnection(socket));
     server.on("request", (req, res) => this.#onRequest(req, res, false));
     server.on("checkContinue", (req, res) => this.#onRequest(req, res, true));
@@ -163,6 +195,7 @@ export class Listener {
   }
 
   #onConnection(socket: Socket): void {
+    this.#arrived++;
     const place = this.#open.add(socket);
     socket.on("close", () => this.#open.delete(place));
     const { connectionGuard } = this.#options;
@@ -219,7 +252,7 @@ export class Listener {
         // An answer whose headers were sent before the drain could not say `connection: close`. Idle connections are
         // closed only when no new requests are served: before that, a request may be on its way on a connection that
         // looks idle.
-        if (this.#closing) setImmediate(() => this.#server.closeIdleConnections());
+        if (this.#closing) this.#closeIdleSoon();
       },
     });
     const exchange: HttpExchange = {
@@ -351,3 +384,5 @@ export class Listener {
 }
 
 const NO_BYTES = new Uint8Array(0);
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
