@@ -4,6 +4,7 @@
  */
 
 import { type StoreError, UnconfirmedError, type Unconfirming } from "../store/contract.ts";
+import type { Key } from "../store/records.ts";
 import { errorStack } from "../values/program/error-text.ts";
 import { COMMAND } from "../values/program/program.ts";
 import type { AdminErrorAnswer } from "./answers/answers.ts";
@@ -91,6 +92,16 @@ export function noSuchKey(id: string): AdminRefusal {
     "unknown_key",
     `There is no key with the id \`${id}\`.`,
     `List an account's keys: ${COMMAND} key list --account NAME`,
+  );
+}
+
+/** 409: a revoked key cannot be changed. */
+export function keyRevoked(key: Key): AdminRefusal {
+  return new AdminRefusal(
+    409,
+    "key_revoked",
+    `The key \`${key.id}\` is revoked permanently and was not changed; it is in the group \`${key.group}\`.`,
+    "Create another key.",
   );
 }
 

@@ -3,17 +3,18 @@
  * resume, revoke.
  */
 
-import { type Store, StoreError } from "../../store/contract.ts";
+import { StoreError } from "../../store/contract.ts";
 import { KEY_VALUES_MAX } from "../../store/names.ts";
-import type { Account, Key, KeyChange, ListedKey, Page } from "../../store/records.ts";
-import { type AccountTag, newKey, tagOfId } from "../../values/key.ts";
+import type { Key, KeyChange, Page } from "../../store/records.ts";
+import { newKey } from "../../values/key.ts";
 import { COMMAND } from "../../values/program/program.ts";
 import type { Clock } from "../../values/time.ts";
 import { KeyPage, KeyShape, ListedKeyShape, NewKeyShape } from "../answers/answers.ts";
 import { showKey, showListedKey } from "../answers/present.ts";
 import { readInstant, readLimit } from "../input/parameters.ts";
 import { accountNamed } from "../named-accounts.ts";
-import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { keyNamed, keyOf, ownerOf } from "../named-keys.ts";
+import { AdminRefusal, accountClosed, keyRevoked, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { assertConfigured } from "../suggest.ts";
 import {
   AccountPath,
@@ -240,7 +241,7 @@ function rotateRoute({ store, random }: ConsoleParts): ConsoleRoute {
       const key = await twice(() => store.rotateKey(account.tag, params.id, rotation));
       if (key === undefined) throw noSuchKey(params.id);
       if (key === "too_many") throw tooManyValues(params.id);
-      if (key.status === "revoked") throw revoked(key);
+      if (key.status === "revoked") throw keyRevoked(key);
       return { status: 200, body: { ...showKey(key, account.name), key: fresh.text } };
     },
   });
@@ -254,7 +255,7 @@ function changeRoutes({ store, catalog, clock }: ConsoleParts): readonly Console
     const account = await ownerOf(store, keyId);
     const key = await store.changeKey(account.tag, keyId, wanted);
     if (key === undefined) throw noSuchKey(keyId);
-    if (key.status === "revoked") throw revoked(key);
+    if (key.status === "revoked") throw keyRevoked(key);
     return { status: 200, body: showKey(key, account.name) } as const;
   };
   return [
@@ -371,17 +372,6 @@ function pageOf<K extends Key>(keys: readonly K[], cursor: string | undefined, l
   return { items, next: from + limit < keys.length ? items.at(-1)?.id : undefined };
 }
 
-/** The key with this id. @throws AdminRefusal 404 */
-export async function keyNamed(store: Store, tag: AccountTag, id: string): Promise<ListedKey> {
-  const key = await keyOf(store, tag, id);
-  if (key === undefined) throw noSuchKey(id);
-  return key;
-}
-
-async function keyOf(store: Store, tag: AccountTag, id: string): Promise<ListedKey | undefined> {
-  return (await store.listKeys(tag)).find((key) => key.id === id);
-}
-
 function named(once: string | undefined): AuditFacts {
   return once === undefined ? {} : { idempotency_id: once };
 }
@@ -412,22 +402,4 @@ async function twice<T>(write: () => Promise<T>): Promise<T> {
     if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
     return write();
   }
-}
-
-/** The account that a key's id names. @throws AdminRefusal 404 */
-export async function ownerOf(store: Store, keyId: string): Promise<Account> {
-  const tag = tagOfId(keyId);
-  const account = tag === undefined ? undefined : await store.getAccount(tag);
-  if (account === undefined) throw noSuchKey(keyId);
-  return account;
-}
-
-/** 409: a revoked key cannot be changed. */
-export function revoked(key: Key): AdminRefusal {
-  return new AdminRefusal(
-    409,
-    "key_revoked",
-    `The key \`${key.id}\` is revoked permanently and was not changed; it is in the group \`${key.group}\`.`,
-    "Create another key.",
-  );
 }

@@ -20,11 +20,11 @@ import { COMMAND } from "../../values/program/program.ts";
 import { AccountShape, KeyShape } from "../answers/answers.ts";
 import { showAccount, showKey } from "../answers/present.ts";
 import { accountNamed } from "../named-accounts.ts";
-import { AdminRefusal, accountClosed, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
+import { keyNamed, ownerOf } from "../named-keys.ts";
+import { AdminRefusal, accountClosed, keyRevoked, malformed, noSuchAccount, noSuchKey } from "../refusal.ts";
 import { guessOf } from "../suggest.ts";
 import { AccountPath, closed, KeyPath, type Static, type TSchema, Type, Usd } from "../vocabulary.ts";
 import { type ConsoleParts, type ConsoleRoute, route } from "./contract.ts";
-import { keyNamed, ownerOf, revoked } from "./keys.ts";
 
 /** Maximum number of models and of addresses in a key's limits. */
 const LISTED_MAX = 64;
@@ -171,7 +171,7 @@ function keyRoute({ store, catalog }: ConsoleParts, which: "limits" | "caps"): C
       if (!isCap) assertWithin(limits, key);
       const changed = await store.changeKey(account.tag, params.id, { [which]: limitsText(limits) });
       if (changed === undefined) throw noSuchKey(params.id);
-      if (changed.status === "revoked") throw revoked(changed);
+      if (changed.status === "revoked") throw keyRevoked(changed);
       return { status: 200, body: showKey(changed, account.name) };
     },
   });
