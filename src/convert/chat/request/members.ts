@@ -33,9 +33,10 @@ const USER_PART = byMember("type", {
   ),
 });
 
+/** `parsed_arguments`, and `parsed` of a message: OpenAI's SDK adds what it has read of the arguments or the text. */
 const CALL = reads(
   { read: "id type", hint: "index" },
-  { function: reads({ read: "name arguments" }), custom: reads({ read: "name input" }) },
+  { function: reads({ read: "name arguments", hint: "parsed_arguments" }), custom: reads({ read: "name input" }) },
 );
 
 const SYSTEM = reads({ read: "role", lost: "name" }, { content: PLAIN_TEXT });
@@ -45,7 +46,7 @@ const MESSAGE = byMember("role", {
   developer: SYSTEM,
   user: reads({ read: "role", lost: "name" }, { content: USER_PART }),
   assistant: reads(
-    { read: "role refusal reasoning_content reasoning audio", lost: "name", hint: "annotations" },
+    { read: "role refusal reasoning_content reasoning audio", lost: "name", hint: "annotations parsed" },
     {
       content: byMember("type", { text: PLAIN_TEXT, image_url: IMAGE, refusal: reads({ read: "type refusal" }) }),
       // OpenRouter puts images that a model has made next to the text.

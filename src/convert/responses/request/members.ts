@@ -32,7 +32,7 @@ const USER_PART = inputParts({ chat: "prompt_cache_breakpoint", messages: "promp
 const OTHER_PART = inputParts({ messages: "prompt_cache_breakpoint" });
 
 const ASSISTANT_PART = byMember("type", {
-  output_text: reads({ read: "type text", hint: "annotations logprobs" }),
+  output_text: reads({ read: "type text", hint: "annotations logprobs parsed" }),
   input_text: reads({ read: "type text", hint: "prompt_cache_breakpoint" }),
   text: reads({ read: "type text" }),
   refusal: reads({ read: "type refusal" }),
@@ -45,7 +45,12 @@ const SYSTEM_MESSAGE = reads(MESSAGE, { content: OTHER_PART });
 const ASSISTANT_MESSAGE = reads(MESSAGE, { content: ASSISTANT_PART });
 
 const OUTPUT = reads({ read: "type call_id", hint: `${NOTES} name`, unsaid: CALLER }, { output: OTHER_PART });
-const CALL = reads({ read: "type call_id name arguments input namespace", hint: `${NOTES} async`, unsaid: CALLER });
+/** `parsed_arguments`, and `parsed` of a text: OpenAI's SDK adds what it has read of the arguments or the text. */
+const CALL = reads({
+  read: "type call_id name arguments input namespace",
+  hint: `${NOTES} async parsed_arguments`,
+  unsaid: CALLER,
+});
 const SEARCHES = reads({ read: "type call_id arguments execution", hint: NOTES, unsaid: CALLER });
 
 const TOOL_FACTS = {
