@@ -189,7 +189,7 @@ class StreamRelay {
   #truncate(holdExtension: HoldExtension): void {
     const { body, converter } = this.#parts;
     body.abort();
-    const counts = { ...this.#watch.counts(), final: false };
+    const counts = this.#watch.counts();
     const frames = converter.truncate(holdExtension.usageOf(counts));
     // An end by the limit is an answer, even before its first token: the upstream's input alone may cost more than the
     // account has. If that were free, the client could repeat it endlessly.

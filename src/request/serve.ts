@@ -74,7 +74,10 @@ export async function serveModel(
     else refuse(run, refusal("internal"), parts);
   } finally {
     request.forgetBody();
-    if (run.permit && !run.settled) await settleRequest(run, NOTHING_HAPPENED, parts);
+    if (run.permit && !run.settled) {
+      // After a defect here, the hold ends by its own time.
+      await settleRequest(run, NOTHING_HAPPENED, parts).catch((error: unknown) => record.crashed(error));
+    }
     await reply.finished;
     await parts.cohort.join();
     run.leave?.();

@@ -65,3 +65,16 @@ test("a draining stream whose client disconnects is read on for as long as it ta
   const { reason, stopped } = await stream.ended;
   assert.deepEqual([reason, stopped], ["client_gone", false]);
 });
+
+test("a stream that ends while its count and its marker are awaited leaves no timer", async () => {
+  const stream = new Relayed();
+  stream.final = true;
+  stream.say();
+  stream.final = false;
+  stream.draining = true;
+  stream.say();
+  assert.equal(stream.clock.pending, 3, "three timers: heartbeat, drain and marker");
+  stream.upstreamEnds();
+  await stream.ended;
+  assert.equal(stream.clock.pending, 0);
+});
