@@ -9,7 +9,7 @@ import type { WrappedIds } from "./stored.ts";
 
 /** What is replaced: an id of what the server keeps, that of a container, the model's name. */
 type Replaced = "kept" | "container" | "model";
-type Places = WantedPlaces<Replaced>;
+type IdPlaces = WantedPlaces<Replaced>;
 
 function ids(names: readonly string[]): ReadonlyMap<string, Replaced> {
   return new Map(names.map((name) => [name, "kept"]));
@@ -19,11 +19,11 @@ function ids(names: readonly string[]): ReadonlyMap<string, Replaced> {
  * Members of an item that contain an id. Some items of a page were written by clients, and no other member of theirs is
  * checked when it is sent.
  */
-const IN_ITEM: Places = { values: ids(["id", "approval_request_id"]) };
+const IN_ITEM: IdPlaces = { values: ids(["id", "approval_request_id"]) };
 /** Those of a response, of an event and of a page of items. */
 const OWN_IDS = ids(["id", "previous_response_id", "item_id", "first_id", "last_id"]);
 
-function listsOf(item: Places): NonNullable<Places["inner"]> {
+function listsOf(item: IdPlaces): NonNullable<IdPlaces["inner"]> {
   const list = { isList: true, wanted: item };
   return new Map([
     ["output", list],
@@ -31,15 +31,15 @@ function listsOf(item: Places): NonNullable<Places["inner"]> {
   ]);
 }
 
-const IN_RESPONSE: Places = { values: OWN_IDS, inner: listsOf(IN_ITEM) };
-const IN_EVENT: Places = {
+const IN_RESPONSE: IdPlaces = { values: OWN_IDS, inner: listsOf(IN_ITEM) };
+const IN_EVENT: IdPlaces = {
   values: OWN_IDS,
   inner: new Map([
     ["response", { isList: false, wanted: IN_RESPONSE }],
     ["item", { isList: false, wanted: IN_ITEM }],
   ]),
 };
-const IN_STORED: Places = {
+const IN_STORED: IdPlaces = {
   values: new Map([...OWN_IDS, ["model", "model"]]),
   inner: listsOf({ values: new Map([...IN_ITEM.values, [CONTAINER_ID, "container"]]), inner: IN_ENVIRONMENT }),
 };
@@ -57,7 +57,7 @@ export function storedAnswer(body: Uint8Array, wrapped: WrappedIds, model: strin
   return replacedIn(body, IN_STORED, wrapped, model);
 }
 
-function replacedIn(body: Uint8Array, wanted: Places, wrapped: WrappedIds, model?: string): Uint8Array {
+function replacedIn(body: Uint8Array, wanted: IdPlaces, wrapped: WrappedIds, model?: string): Uint8Array {
   return replacePlaces(body, findPlaces(body, wanted), (kind, raw) => {
     const value = stringIn(raw);
     const other = kind === "model" ? value !== undefined && model : wrapped.of(value);
