@@ -33,7 +33,8 @@ export interface HttpLimits {
   /** How many bytes of a body Node may buffer before we read them. */
   readonly readAheadBytesMax: number;
   /**
-   * A client that accepts no bytes for this long has disappeared without closing (row D3); a slow client accepts some.
+   * A client that accepts no bytes for this long has disappeared without closing (row D3). The kernel reports what a slow
+   * client accepts only when a third of the send buffer is free: of 4 MB, a client must read 23 KB/s (docs/fronts.md).
    */
   readonly writeStallMs: number;
   /** Requests of one connection that may wait while another one runs (row D6). */

@@ -61,7 +61,7 @@ const LAST_CHUNK: Uint8Array = Buffer.from("0\r\n\r\n");
 const COPIED_BYTES_MAX = 1_024;
 /** Together with its head, it stays below the 16 KB up to which Node writes a string without an allocation. */
 const ONE_PIECE_BYTES_MAX = 12_288;
-/** A client that takes less than this in `writeStallMs` counts as not reading. */
+/** Size of one write of a large answer. */
 const SLICE_BYTES = 65_536;
 
 export class Reply {
