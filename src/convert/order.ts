@@ -3,7 +3,7 @@
  * order is a defect of a decoder, never of an upstream, because decoders must keep the order for any input.
  */
 import assert from "node:assert/strict";
-import type { BlockKey, ReplyEvent } from "./hub.ts";
+import type { BlockKey, ReplyEvent } from "./hub-reply.ts";
 
 type BlockKind = "text" | "refusal" | "reasoning" | "tool";
 

@@ -3,7 +3,7 @@
  * Blocks that began later are queued and follow in the order of their beginnings. So clients that follow a stream block
  * by block get whole blocks, even if the upstream mixed them.
  */
-import type { BlockEvent, BlockKey, ReplyEvent } from "./hub.ts";
+import type { BlockEvent, BlockKey, ReplyEvent } from "./hub-reply.ts";
 import { ObjectEnd } from "./reply/gathered.ts";
 
 /** The most characters in the queue; a stream that needs more is invalid. */

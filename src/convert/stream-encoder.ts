@@ -4,7 +4,7 @@
 import type { ErrorAnswer } from "../values/errors.ts";
 import type { Varying } from "./delta-template.ts";
 import type { ClientFrames } from "./exchange.ts";
-import type { ReplyEvent, Stop } from "./hub.ts";
+import type { ReplyEvent, Stop } from "./hub-reply.ts";
 
 /** Deltas that contain text and nothing else. */
 export type DeltaType = "text-delta" | "reasoning-delta";

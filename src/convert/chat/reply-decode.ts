@@ -2,7 +2,8 @@
 
 import { arrayOf, type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
-import { type ReplyItem, type ReplyPlan, type Stop, type StopReason, stopFor } from "../hub.ts";
+import type { ReplyPlan } from "../hub.ts";
+import { type ReplyItem, type Stop, type StopReason, stopFor } from "../hub-reply.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { createdSeconds, logprobList, SILENT_REFUSAL, urlCitation } from "../reply/facts.ts";

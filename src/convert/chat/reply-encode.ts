@@ -3,7 +3,8 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { HubReply, ReplyItem, ReplyPlan, StopReason, ToolRef } from "../hub.ts";
+import type { ReplyPlan, ToolRef } from "../hub.ts";
+import type { HubReply, ReplyItem, StopReason } from "../hub-reply.ts";
 import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";

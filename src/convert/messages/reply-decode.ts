@@ -2,7 +2,8 @@
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { UpstreamFault } from "../exchange.ts";
-import { type Citation, type ReplyItem, type ReplyPlan, type Stop, stopFor } from "../hub.ts";
+import type { ReplyPlan } from "../hub.ts";
+import { type Citation, type ReplyItem, type Stop, stopFor } from "../hub-reply.ts";
 import { type DecodedReply, wholeReply } from "../reply/decoder.ts";
 import { compactJson } from "../reply/depth.ts";
 import { callInput, type Ids, ReplyCallIds, restoreCall } from "../reply/tool-call.ts";

@@ -3,7 +3,8 @@
 import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { HubReply, ReplyItem, ReplyPlan, Stop, StopReason, ToolRef } from "../hub.ts";
+import type { ReplyPlan, ToolRef } from "../hub.ts";
+import type { HubReply, ReplyItem, Stop, StopReason } from "../hub-reply.ts";
 import { sealReasoning } from "../rules/envelope.ts";
 import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";

@@ -2,7 +2,7 @@
 
 import { arrayOf, type JsonObject, objectOf, textOf } from "../../values/json-object.ts";
 import type { Varying } from "../delta-template.ts";
-import type { Citation } from "../hub.ts";
+import type { Citation } from "../hub-reply.ts";
 import { CallBlock, ReasoningBlock, TextBlock } from "../reply/blocks.ts";
 import { StreamDecoder } from "../reply/decoder.ts";
 import type { EventSink } from "../reply/sink.ts";

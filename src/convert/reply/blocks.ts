@@ -3,7 +3,7 @@
  * repeats itself. A block that stays empty emits nothing, because it would not appear in a whole reply
  * (docs/translation-rules.md rule 53).
  */
-import type { BlockKey, Citation } from "../hub.ts";
+import type { BlockKey, Citation } from "../hub-reply.ts";
 import { FreeformInput } from "./freeform-input.ts";
 import { Gathered, ObjectEnd } from "./gathered.ts";
 import type { EventSink } from "./sink.ts";

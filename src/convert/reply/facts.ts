@@ -1,7 +1,7 @@
 /** Small values of replies in addition to their content. */
 
 import { objectOf, textOf } from "../../values/json-object.ts";
-import { type Citation, type Stop, type StopReason, stopFor } from "../hub.ts";
+import { type Citation, type Stop, type StopReason, stopFor } from "../hub-reply.ts";
 import { nestsWithin } from "./depth.ts";
 
 /** The latest plausible time (year 5138). */

@@ -1,5 +1,6 @@
 /** Collects the events of a stream decoder's blocks, and counts them against the limits. */
-import type { BlockKey, ReplyEvent, ReplyPlan } from "../hub.ts";
+import type { ReplyPlan } from "../hub.ts";
+import type { BlockKey, ReplyEvent } from "../hub-reply.ts";
 import { type Ids, ReplyCallIds } from "./tool-call.ts";
 
 /** The most blocks, items and parts of one reply, streamed or whole (docs/failure-model.md row 68). */

@@ -6,7 +6,8 @@
 
 import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { BlockEvent, Citation, ReplyPlan, ToolRef } from "../hub.ts";
+import type { ReplyPlan, ToolRef } from "../hub.ts";
+import type { BlockEvent, Citation } from "../hub-reply.ts";
 import { safeCallId } from "../rules/ids.ts";
 import {
   annotationOf,

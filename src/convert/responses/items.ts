@@ -5,7 +5,8 @@
 
 import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { Citation, ReplyItem, ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
+import type { ReplyPlan, ToolKind, ToolRef } from "../hub.ts";
+import type { Citation, ReplyItem } from "../hub-reply.ts";
 import { sealReasoning } from "../rules/envelope.ts";
 import { base64Image, imageNote } from "../rules/media.ts";
 import { typedOfArguments } from "../rules/tool-typed.ts";

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "../../values/json-object.ts";
 import type { ConvertContext } from "../exchange.ts";
-import type { HubReply, ReplyItem, ReplyPlan, Stop } from "../hub.ts";
+import type { ReplyPlan } from "../hub.ts";
+import type { HubReply, ReplyItem, Stop } from "../hub-reply.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { callItem, callItemId, imageItem, imageText, itemId, keptReasoning, messageItem, partOf } from "./items.ts";

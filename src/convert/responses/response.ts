@@ -3,7 +3,8 @@
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
-import { type ReplyPlan, type Stop, stopFor } from "../hub.ts";
+import type { ReplyPlan } from "../hub.ts";
+import { type Stop, stopFor } from "../hub-reply.ts";
 import { knownFinish } from "../rules/finish-words.ts";
 import { isTruncated } from "../stream-encoder.ts";
 import { writeUsage } from "./usage.ts";

@@ -2,7 +2,7 @@
  * Finish reasons of many vendors' servers (docs/translation-rules.md rule 43). A truncation, a refusal and a failure
  * must not be read as a normal end: an agent would take half an answer for a whole one.
  */
-import type { StopReason } from "../hub.ts";
+import type { StopReason } from "../hub-reply.ts";
 
 /** What a finish reason means. `failure`: the server broke off, and a retry may help. */
 export type Finish = StopReason | "failure";

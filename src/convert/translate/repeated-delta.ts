@@ -5,7 +5,7 @@
  * this takes a fifth of the work.
  */
 import { type DeltaRun, DeltaTemplate, type Varying } from "../delta-template.ts";
-import type { ReplyEvent } from "../hub.ts";
+import type { ReplyEvent } from "../hub-reply.ts";
 import type { DeltaType } from "../stream-encoder.ts";
 
 /** A hub event that contains a text and nothing else. */

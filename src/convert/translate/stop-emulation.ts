@@ -2,7 +2,7 @@
  * Ends a reply at a stop string that the upstream did not get (docs/translation-rules.md rule 25). Only visible text is
  * searched, one text block at a time. A stream holds back no more text than could still become a stop string.
  */
-import type { BlockKey, HubReply, ReplyEvent, ReplyItem, Stop } from "../hub.ts";
+import type { BlockKey, HubReply, ReplyEvent, ReplyItem, Stop } from "../hub-reply.ts";
 import { StopMatcher } from "./stop-matcher.ts";
 
 /** Events that still pass after a match: usage and end. */

@@ -9,7 +9,7 @@ import { SSE_EVENT_BYTES_MAX, type SseEvent, SseReader } from "../../wire/sse.ts
 import { asBuffer } from "../../wire/utf8.ts";
 import { TEMPLATE_MISSES_MAX, type Varying } from "../delta-template.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "../exchange.ts";
-import type { ReplyEvent } from "../hub.ts";
+import type { ReplyEvent } from "../hub-reply.ts";
 import { ReplyOrder } from "../order.ts";
 import { Sequencer } from "../sequence.ts";
 import type { StreamEncoder } from "../stream-encoder.ts";

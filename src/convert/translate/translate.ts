@@ -26,7 +26,8 @@ import type {
   UpstreamFault,
   WholeReply,
 } from "../exchange.ts";
-import type { HubFacts, HubReply, HubRequest, ReplyPlan, TranslatedRequest } from "../hub.ts";
+import type { HubFacts, HubRequest, ReplyPlan, TranslatedRequest } from "../hub.ts";
+import type { HubReply } from "../hub-reply.ts";
 import { parseWithDigits, withDigits } from "../json-exact.ts";
 import { decodeReply as decodeMessagesReply } from "../messages/reply-decode.ts";
 import { encodeReply as encodeMessagesReply } from "../messages/reply-encode.ts";

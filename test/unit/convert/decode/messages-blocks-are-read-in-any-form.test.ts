@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ReplyEvent } from "../../../../src/convert/hub.ts";
+import type { ReplyEvent } from "../../../../src/convert/hub-reply.ts";
 import { decodeFrames, decodePayloads, frameOf, gather, outline, planFor, wholeOf } from "./decoding.ts";
 
 const PLAN = planFor("messages");

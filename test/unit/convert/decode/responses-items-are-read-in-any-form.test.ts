@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ReplyEvent } from "../../../../src/convert/hub.ts";
+import type { ReplyEvent } from "../../../../src/convert/hub-reply.ts";
 import { REPLY_BLOCKS_MAX } from "../../../../src/convert/reply/sink.ts";
 import { decodePayloads, gather, outline, planFor } from "./decoding.ts";
 

@@ -1,7 +1,7 @@
 /** The order checker accepts only the documented order (after undici's decorator handler). */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type ReplyEvent, stopFor } from "../../../../src/convert/hub.ts";
+import { type ReplyEvent, stopFor } from "../../../../src/convert/hub-reply.ts";
 import { ReplyOrder } from "../../../../src/convert/order.ts";
 import { NO_USAGE } from "../../../../src/values/tokens/usage.ts";
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import type { BlockKey, ReplyEvent } from "../../../../src/convert/hub.ts";
+import type { BlockKey, ReplyEvent } from "../../../../src/convert/hub-reply.ts";
 import { QUEUED_CHARS_MAX, Sequencer } from "../../../../src/convert/sequence.ts";
 import { callOf, eventsOf, replyOf, textItem } from "./encoding.ts";
 

@@ -1,7 +1,7 @@
 /** Reasoning as the client gets it (docs/translation-rules.md rule 38): text, envelope, both or nothing. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ReplyItem } from "../../../../src/convert/hub.ts";
+import type { ReplyItem } from "../../../../src/convert/hub-reply.ts";
 import { openReasoning } from "../../../../src/convert/rules/envelope.ts";
 import type { Protocol } from "../../../../src/values/protocol.ts";
 import { countingContext } from "../translate/rig.ts";

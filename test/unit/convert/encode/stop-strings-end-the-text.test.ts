@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
-import type { HubReply, ReplyEvent, ReplyItem } from "../../../../src/convert/hub.ts";
+import type { HubReply, ReplyEvent, ReplyItem } from "../../../../src/convert/hub-reply.ts";
 import { StopWatch, stopReply } from "../../../../src/convert/translate/stop-emulation.ts";
 import { areWatchable, STOP_CHARS_MAX, STOPS_MAX } from "../../../../src/convert/translate/stop-matcher.ts";
 import { workTimer } from "../../../rig/stopwatch.ts";

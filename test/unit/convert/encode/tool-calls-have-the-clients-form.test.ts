@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ReplyItem, ToolRef } from "../../../../src/convert/hub.ts";
+import type { ToolRef } from "../../../../src/convert/hub.ts";
+import type { ReplyItem } from "../../../../src/convert/hub-reply.ts";
 import { framesOf } from "../translate/rig.ts";
 import { accumulateMessages, accumulateResponses } from "./accumulate.ts";
 import { callOf, eventsOf, planFor, replyOf, streamOf, textItem, wholeBody } from "./encoding.ts";
