@@ -110,14 +110,14 @@ export function segment(typed: string): string {
 interface FoundTokens {
   /** In the order in which they are tried; empty if there is none. */
   readonly tokens: readonly Secret[];
-  /** Where they come from, for messages. */
+  /** Where they come from, as a sentence for messages. */
   readonly origin: string;
 }
 
 async function findTokens({ env, data }: Pick<GatewayPlace, "env" | "data">): Promise<FoundTokens> {
   if (env.TOLLGATE_ADMIN_TOKEN) {
     const origin = "the environment variable TOLLGATE_ADMIN_TOKEN";
-    return { tokens: [asToken(env.TOLLGATE_ADMIN_TOKEN, origin)], origin };
+    return { tokens: [asToken(env.TOLLGATE_ADMIN_TOKEN, origin)], origin: `The token came from ${origin}.` };
   }
   const named = data ?? (env.TOLLGATE_DATA || undefined);
   const files = (named === undefined ? [DATA_DIR, DEMO_DATA_DIR] : [named]).map((dir) => join(dir, TOKEN_FILE));
@@ -129,12 +129,15 @@ async function findTokens({ env, data }: Pick<GatewayPlace, "env" | "data">): Pr
   }
   if (found.length === 0) {
     const where = `${resolve(files[0] as string)}; use --data or TOLLGATE_DATA to name another folder`;
-    return { tokens: [], origin: `nowhere: TOLLGATE_ADMIN_TOKEN is not set and there is no file ${where}` };
+    return {
+      tokens: [],
+      origin: `No token was sent: TOLLGATE_ADMIN_TOKEN is not set, and there is no file ${where}.`,
+    };
   }
   const from = found.map(({ file }) => `the file ${file}`).join(", then ");
   return {
     tokens: found.map(({ token }) => token),
-    origin: `${from}; use --data or TOLLGATE_DATA to name another folder`,
+    origin: `The token came from ${from}; use --data or TOLLGATE_DATA to name another folder.`,
   };
 }
 
@@ -217,6 +220,9 @@ export function unreachable(name: string, error: unknown, write: boolean): CliFa
   return new CliFailure(1, write ? `${lost}\n${advice}` : lost, UNREACHABLE);
 }
 
+const TOKEN_RULE =
+  "It must be admin_token of the gateway's configuration, or without one the content of admin-token in its data folder.";
+
 function refused(name: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
   const error = answer?.error as JsonObject | undefined;
   const hint = "Is that the gateway's admin address? Use --admin or TOLLGATE_ADMIN_URL to set another.";
@@ -233,8 +239,9 @@ function refused(name: string, status: number, answer: JsonObject | undefined, t
     return new CliFailure(1, message, status >= 500 ? UNREACHABLE : undefined);
   }
   const lines = [`Refused: ${error.message}`];
-  if (typeof error.remedy === "string") lines.push(error.remedy);
-  if (status === 401) lines.push(`The token came from ${tokenOrigin}.`);
+  // The API's remedy names the header, which the command writes by itself.
+  if (status === 401) lines.push(tokenOrigin, TOKEN_RULE);
+  else if (typeof error.remedy === "string") lines.push(error.remedy);
   return new CliFailure(1, lines.join("\n"), typeof error.code === "string" ? error.code : undefined);
 }
 

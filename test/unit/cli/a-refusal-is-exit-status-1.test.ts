@@ -157,6 +157,10 @@ test("a wrong or missing token is refused, and the message says where it came fr
   const none = await run(["account", "list", "--data", dir], { env: { TOLLGATE_ADMIN_URL: env.TOLLGATE_ADMIN_URL } });
   assert.equal(none.status, 1);
   assert.match(none.err, /needs the admin token[\s\S]*admin-token/);
+  for (const { err } of [wrong, none]) {
+    assert.match(err, /\nIt must be admin_token of the gateway's configuration, or without one/);
+    assert.doesNotMatch(err, /authorization|Bearer|nowhere/);
+  }
 });
 
 test("the token file of the data folder is used, by option before environment", async (t) => {
@@ -188,7 +192,7 @@ test("if no folder is named, the token is that of ./data, or else that of the de
     });
   assert.match(
     (await list()).err,
-    /came from nowhere: .* no file \/.*\/data\/admin-token; use --data or TOLLGATE_DATA/,
+    /No token was sent: .* no file \/.*\/data\/admin-token; use --data or TOLLGATE_DATA/,
   );
   await mkdir(join(dir, "data/demo"), { recursive: true });
   await writeFile(join(dir, "data/demo/admin-token"), `${ADMIN_TOKEN}\n`);
