@@ -92,7 +92,7 @@ export interface DispatchAsk<T> {
   readonly readsFor?: Owner | undefined;
   /** A hash that is constant through a conversation, so that its turns go to the same upstream if possible. */
   readonly conversation?: string | undefined;
-  /** The upstream of the conversation, if it is known more reliably than from what was remembered. */
+  /** The upstream that ran a part of the request, if it is known. It comes before what the conversation suggests. */
   readonly prefers?: string | undefined;
   /** Encodes for a route; a refusal means that this route cannot carry the request. */
   encodeFor(route: Route): AttemptRequest<T> | Refusal;

@@ -172,11 +172,7 @@ const SLOW_FACTOR = 3;
  * what the conversation carries (`account_bound_thinking`). A slow upstream is not preferred while another of its
  * priority is fast; otherwise it would keep its conversations forever.
  */
-export function preferUpstream(
-  routes: readonly Route[],
-  name: string | undefined,
-  pool: UpstreamPool,
-): readonly Route[] {
+export function preferUpstream(routes: readonly Route[], name: string, pool: UpstreamPool): readonly Route[] {
   const at = routes.findIndex((route) => route.upstream === name);
   const wanted = routes[at];
   if (wanted === undefined || at === 0)

@@ -164,14 +164,17 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   /**
-   * The order is random; for a conversation it is derived from its hash, and the upstream that answered it last comes
-   * first.
+   * The order is random; for a conversation it is derived from its hash. The upstream that is known to have run a part
+   * of the request comes first, or else the one that answered the conversation last.
    */
   #ordered<T>({ routes, conversation, prefers }: DispatchAsk<T>): readonly Route[] {
     if (routes.length < 2) return routes;
-    if (conversation === undefined) return orderRoutes(routes, this.#options.random);
-    const ordered = orderRoutes(routes, (route) => drawOf(conversation, route));
-    return preferUpstream(ordered, prefers ?? this.#affinity.recall(conversation), this.#pool);
+    const ordered =
+      conversation === undefined
+        ? orderRoutes(routes, this.#options.random)
+        : orderRoutes(routes, (route) => drawOf(conversation, route));
+    const wanted = prefers ?? (conversation === undefined ? undefined : this.#affinity.recall(conversation));
+    return wanted === undefined ? ordered : preferUpstream(ordered, wanted, this.#pool);
   }
 
   /** Waits until a slot at one of the routes is taken. */
