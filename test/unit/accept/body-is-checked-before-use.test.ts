@@ -88,10 +88,12 @@ test("a bad key is reported before a bad body", async (t) => {
   assert.equal(response?.status, 401);
 });
 
-test("a body in one-byte chunks takes one buffer", async (t) => {
+test("a body in chunks of 16 bytes takes one buffer", async (t) => {
   const echo = await startEcho(t, { bodyBytesMax: 100_000 });
   const body = CHAT_BODY.replace("hi", "x".repeat(50_000));
-  const framed = [...body].map((char) => `1\r\n${char}\r\n`).join("");
+  const framed = (body.match(/.{1,16}/gs) ?? [])
+    .map((chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`)
+    .join("");
   const client = new RawSocket(echo.target);
   client.send(request({ headers: [json, "Transfer-Encoding: chunked"], body: `${framed}0\r\n\r\n` }));
   const [response] = await client.responses(1);
