@@ -98,10 +98,10 @@ test("a copy never replaces a file, and a missing store or one of another user i
     await refused(file, "--data", to),
     /^No copy was made: there is no embedded store in the folder .*\.\n$/,
   );
-  assert.match(
-    await refused(file),
-    /no embedded store in the folder .*data; use --data or TOLLGATE_DATA to name another/,
-  );
+  // In a folder of its own: the checkout has ./data/demo after `npm start`.
+  const nowhere = spawnSync(process.execPath, [MAIN, "store", "backup", file], { cwd: to, encoding: "utf8" });
+  assert.match(nowhere.stderr, /no embedded store in the folder .*data; use --data or TOLLGATE_DATA to name another/);
+  assert.equal(nowhere.status, 1);
   assert.match(await refused(join(to, "none", "copy.db"), "--data", dir), /cannot be made: .*ENOENT/);
   if (process.getuid?.() === 0) {
     chmodSync(dir, 0o755);
