@@ -7,7 +7,7 @@
 import { arrayOf, type JsonObject, objectOf, objectsIn } from "../values/json-object.ts";
 import type { Protocol } from "../values/protocol.ts";
 import type { Usage } from "../values/tokens/usage.ts";
-import { SSE_EVENT_BYTES_MAX, sseFrame } from "../wire/sse.ts";
+import { sseFrame } from "../wire/sse.ts";
 import { mayBecomeBom, withoutBom } from "../wire/utf8.ts";
 import { messageOf } from "./chat/produced.ts";
 import { deltaOf } from "./chat/reply-decode.ts";
@@ -19,6 +19,9 @@ import { parseReply } from "./reply/parse.ts";
 import type { Emit } from "./responses/item-writer.ts";
 import { faultOf } from "./responses/reply-decode.ts";
 import { beyondLimit, errorIn, invalid } from "./watch.ts";
+
+/** The largest object that is kept in place of a stream. Dispatch waits for 4 MiB at most (docs/errors.md). */
+const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
 
 const NO_BYTES = new Uint8Array();
 const OPEN_BRACE = 0x7b;
@@ -55,8 +58,7 @@ export class StreamOrWhole implements StreamConverter {
 
   #keep(chunk: Uint8Array): readonly ClientFrames[] {
     this.#bytes += chunk.length;
-    // As large as an event of a stream: dispatch waits for no more before it knows whether there is an answer.
-    if (this.#bytes > SSE_EVENT_BYTES_MAX) this.#fault = beyondLimit("the reply is too large");
+    if (this.#bytes > WHOLE_BYTES_MAX) this.#fault = beyondLimit("the reply is too large");
     else this.#pieces.push(chunk);
     return [];
   }

@@ -5,7 +5,7 @@
 
 import { type JsonObject, objectOf, objectsIn, textOf } from "../../values/json-object.ts";
 import { mergedCalls, SHOWN_IN_RESPONSES } from "../../values/tokens/tool-calls.ts";
-import type { Usage } from "../../values/tokens/usage.ts";
+import { plausibleCount, type Usage } from "../../values/tokens/usage.ts";
 import {
   cachedCount,
   largestCount,
@@ -52,8 +52,11 @@ function toolCalls(
 ): Readonly<Record<string, number>> {
   const items = callsIn(output);
   const called = seen ? mergedCalls(items, seen.calls) : items;
-  // A server that counts its calls bills by that count; failed calls are items too.
-  return { ...called, ...toolCounts(usage.server_side_tool_usage_details, "_calls") };
+  const details = objectOf(usage.server_side_tool_usage_details);
+  if (!details) return called;
+  // A server that counts its calls bills by that count, even if it is 0: failed calls are items too.
+  const uncounted = Object.entries(called).filter(([tool]) => plausibleCount(details[`${tool}_calls`]) !== 0);
+  return { ...Object.fromEntries(uncounted), ...toolCounts(details, "_calls") };
 }
 
 /** Calls of hosted tools among whole items. */
