@@ -3,7 +3,7 @@
  * complete and on the disk, so every named file in the folder is complete after any crash.
  */
 
-import { open, readdir, readFile, rename } from "node:fs/promises";
+import { open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { crc32, gzip, type InflateRaw, inflateRaw } from "node:zlib";
@@ -78,17 +78,20 @@ export async function writeArchive(
   const range = [first, last].map((seq) => `${seq}`.padStart(12, "0")).join("-");
   const path = join(dir, `${account}.${range}.ndjson.gz`);
   const packed = await promisify(gzip)(text);
+  const part = `${path}.part`;
   try {
     makeFolder(dir);
-    await writeDurably(`${path}.part`, packed);
+    await writeDurably(part, packed);
   } catch (error) {
+    // What did not fit must not keep the disk full.
+    await rm(part, { force: true }).catch(() => {});
     const { message } = new FolderUnusableError(dir, error);
     throw new CliFailure(
       1,
       `Nothing more was archived: ${message}. Use --to to name another folder, or give this user write permission.`,
     );
   }
-  await rename(`${path}.part`, path);
+  await rename(part, path);
   await syncFolder(dir);
   return { path, account, first, last };
 }
