@@ -33,14 +33,17 @@ export function presentedKey(
   return refusal("bad_keys", { detail }, { retryAfterS: LOOK_UP_WAIT_S });
 }
 
-/** An address with too many bad keys gets 429 instead of its 401s (docs/failure-model.md row 30). */
+/**
+ * An address with too many bad keys gets 429 instead of its 401s (docs/failure-model.md row 30). The key stays bad, so
+ * SDKs must not wait and send it again.
+ */
 export function refuseBadKey(
   refused: Refusal,
   request: { readonly clientAddress: string | undefined },
   failedKeys: FailedKeys,
 ): Refusal {
   const retryAfterS = waitOf(refused.cause, request.clientAddress, failedKeys);
-  return retryAfterS === undefined ? refused : refusal("bad_keys", {}, { retryAfterS });
+  return retryAfterS === undefined ? refused : refusal("bad_keys", {}, { retryAfterS, shouldRetry: false });
 }
 
 function waitOf(cause: Cause, address: string | undefined, failedKeys: FailedKeys): number | undefined {

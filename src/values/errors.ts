@@ -342,6 +342,8 @@ export interface Refusal {
   /** Overrides the row's status: an upstream's 413, or `upstream_unavailable_status`. */
   readonly status: number | undefined;
   readonly retryAfterS: number | undefined;
+  /** Overrides the row's, if this request stays refused in a case whose others do not. */
+  readonly shouldRetry: boolean | undefined;
   /** Further headers of the answer: `allow`, `x-tollgate-hint`. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** An upstream's own message, cleaned, if clients match on it (`upstream_rejected` only). */
@@ -364,6 +366,7 @@ export function refusal(
     facts,
     status: more.status,
     retryAfterS: more.retryAfterS,
+    shouldRetry: more.shouldRetry,
     headers: more.headers,
     upstreamMessage: more.upstreamMessage,
     upstreamCode: more.upstreamCode,
@@ -434,7 +437,7 @@ export function answerOf(refused: Refusal, upstreamUnavailableStatus: 403 | 503 
     upstreamCode: refused.upstreamCode,
     details: refused.details,
     origin: UPSTREAM_CAUSES.has(refused.cause) ? "upstream" : "gateway",
-    shouldRetry: tooLong ? false : found.shouldRetry,
+    shouldRetry: tooLong ? false : (refused.shouldRetry ?? found.shouldRetry),
     retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)),
     close: found.close === true,
     headers: refused.headers ?? {},
