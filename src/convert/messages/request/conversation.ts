@@ -96,7 +96,9 @@ export class MessagesConversation {
     const parts = blocks.map((raw, index) => {
       const path = `${param}.content.${index}`;
       const block = record(raw, path);
-      if (block.type !== "text") refuse("wrong_type", `${path}.type`, "System blocks must be text.");
+      if (block.type !== "text") {
+        return refuse("untranslatable", path, `A ${nameOf(block)} block cannot be carried to this model.`);
+      }
       return textBlock(block, path);
     });
     if (!this.#list.isEmpty) this.#list.pushSystem(parts, param);
