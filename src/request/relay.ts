@@ -153,8 +153,12 @@ class StreamRelay {
     this.#reject = reject;
   }
 
-  start({ headers, first }: StreamBeginning): void {
-    const { reply, body, converter, cut } = this.#parts;
+  start(beginning: StreamBeginning): void {
+    this.#guard(() => this.#begin(beginning));
+  }
+
+  #begin({ headers, first }: StreamBeginning): void {
+    const { reply, body, cut } = this.#parts;
     reply.onGone(() => this.#guard(() => this.#clientGone()));
     if (this.#ending) return;
     reply.open(200, headers);
@@ -166,14 +170,7 @@ class StreamRelay {
       this.#onCut();
       return;
     }
-    const counts = this.#watch.counts();
-    if (this.#send(first, counts)) return;
-    if (converter.fault) {
-      this.#faulty(converter.fault);
-      return;
-    }
-    this.#boundDrain();
-    this.#boundMarker(counts.final);
+    if (!this.#handOver(first, this.#watch.counts())) return;
     this.#watch.start();
     if (this.#ending) return;
     const kept = this.#kept;
@@ -257,14 +254,20 @@ class StreamRelay {
       else if (this.#delivered || this.#hasId) this.#parts.bill.checkpoint(counts);
       return;
     }
-    if (this.#send(frames, counts, nowMs)) return;
-    if (converter.fault) {
-      this.#faulty(converter.fault);
-      return;
+    if (this.#handOver(frames, counts, nowMs)) this.#watch.look(counts);
+  }
+
+  /** Hands frames to the socket. @returns whether the stream goes on. */
+  #handOver(frames: readonly ClientFrames[], counts: SeenCounts, nowMs?: number): boolean {
+    if (this.#send(frames, counts, nowMs)) return false;
+    const { fault } = this.#parts.converter;
+    if (fault) {
+      this.#faulty(fault);
+      return false;
     }
     this.#boundDrain();
     this.#boundMarker(counts.final);
-    this.#watch.look(counts);
+    return true;
   }
 
   /**

@@ -12,7 +12,7 @@ type StreamParts = Parameters<typeof relayStream>[0];
  * A stream that has begun.
  * @param defects the calls that fail.
  */
-function begun(defects: { leaving?: () => never; failure?: () => never; resume?: () => never; end?: () => never }) {
+function begun(defects: Partial<Record<"leaving" | "failure" | "resume" | "end" | "write", () => never>>) {
   const calls: Record<"gone" | "drain", () => void> = { gone: () => {}, drain: () => {} };
   const settled: string[] = [];
   const cut = new AbortController();
@@ -33,7 +33,7 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
     reply: {
       gone: false,
       open() {},
-      write: () => false,
+      write: defects.write ?? (() => false),
       end: defects.end ?? (() => {}),
       destroy() {},
       onDrain(then: () => void) {
@@ -71,6 +71,12 @@ function begun(defects: { leaving?: () => never; failure?: () => never; resume?:
 const defect = (): never => {
   throw new Error("a defect");
 };
+
+test("a defect in handing over the first frames ends the stream and stops its upstream", async () => {
+  const { settled, ended, isStopped } = begun({ write: defect });
+  assert.equal(await ended, "a defect");
+  assert.deepEqual([settled, isStopped()], [["internal"], true]);
+});
 
 test("a defect when the client disconnects ends the stream and stops its upstream", async () => {
   const { calls, settled, ended, isStopped } = begun({ leaving: defect });
