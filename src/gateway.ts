@@ -286,9 +286,9 @@ function ending(
     close() {
       state.isDraining = true;
       closing ??= (async () => {
-        const closed = clients.close();
+        // In this order, nothing is awaited before the abort: what is cut here must not count as left by its client.
         clients.destroy();
-        await closed;
+        await clients.close();
         cut.abort();
         await shutDown();
       })();

@@ -58,6 +58,7 @@ export class Listener {
   #arrived = 0;
   #closesIdle: NodeJS.Immediate | undefined;
   #closing = false;
+  #destroyed = false;
 
   constructor(options: ListenerOptions, handlers: Handlers) {
     this.#options = options;
@@ -118,7 +119,7 @@ export class Listener {
   async close(): Promise<void> {
     this.#draining = true;
     this.#late.watch();
-    await this.#acceptWaiting();
+    if (!this.#destroyed) await this.#acceptWaiting();
     this.#closing = true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
@@ -148,8 +149,12 @@ export class Listener {
     });
   }
 
-  /** Closes every connection at once. For the end of a drain whose deadline has passed. */
+  /**
+   * Closes every connection at once. For the end of a drain whose deadline has passed, and before `close` for an immediate
+   * stop, which then waits for no connection.
+   */
   destroy(): void {
+    this.#destroyed = true;
     this.#server.closeAllConnections();
     this.#site.destroy();
   }
