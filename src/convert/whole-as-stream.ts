@@ -10,7 +10,7 @@ import type { Usage } from "../values/tokens/usage.ts";
 import { sseFrame } from "../wire/sse.ts";
 import { mayBecomeBom, withoutBom } from "../wire/utf8.ts";
 import { messageOf } from "./chat/produced.ts";
-import { deltaOf } from "./chat/reply-decode.ts";
+import { deltaOf, failureWordOf } from "./chat/reply-decode.ts";
 import { withCount } from "./counted-fault.ts";
 import type { AttemptCounts, ClientFrames, StreamConverter, UpstreamFault } from "./exchange.ts";
 import { parseWithDigits } from "./json-exact.ts";
@@ -18,7 +18,8 @@ import { nestsWithin } from "./reply/depth.ts";
 import { parseReply } from "./reply/parse.ts";
 import type { Emit } from "./responses/item-writer.ts";
 import { faultOf } from "./responses/reply-decode.ts";
-import { beyondLimit, errorIn, invalid } from "./watch.ts";
+import { finishOf } from "./rules/finish-words.ts";
+import { beyondLimit, brokenOff, errorIn, invalid } from "./watch.ts";
 
 /** The largest object that is kept in place of a stream. Dispatch waits for 4 MiB at most (docs/errors.md). */
 const WHOLE_BYTES_MAX = 32 * 1024 * 1024;
@@ -81,7 +82,7 @@ export class StreamOrWhole implements StreamConverter {
     }
     const { json, fault } = parseReply(Buffer.concat(this.#pieces), this.#protocol, parseWithDigits);
     this.#pieces = [];
-    const refused = json && FAULTS[this.#protocol]?.(json);
+    const refused = json && FAULTS[this.#protocol](json);
     if (fault) this.#fault = fault;
     else if (refused) this.#fault = withCount(refused, this.#protocol, json);
     else if (!nestsWithin(json)) this.#fault = beyondLimit("the reply nests too deep");
@@ -135,10 +136,16 @@ function asOneEvent(json: JsonObject, name: string | undefined): readonly Uint8A
  * Why an object is not an answer, if the stream made of it would look like one: nothing has been sent to the client yet,
  * so another upstream can be tried, as for a whole reply.
  */
-const FAULTS: Readonly<Partial<Record<Protocol, (json: JsonObject) => UpstreamFault | undefined>>> = {
+const FAULTS: Readonly<Record<Protocol, (json: JsonObject) => UpstreamFault | undefined>> = {
   chat(json) {
-    const isEmpty = Array.isArray(json.choices) && objectsIn(json.choices).length === 0;
-    return isEmpty && !errorIn(json) ? invalid("a chat completion without a choice") : undefined;
+    if (errorIn(json) || !Array.isArray(json.choices)) return undefined;
+    const [first] = objectsIn(json.choices);
+    if (!first) return invalid("a chat completion without a choice");
+    const word = failureWordOf(first);
+    return word === undefined ? undefined : brokenOff(word);
+  },
+  messages({ stop_reason }) {
+    return finishOf(stop_reason) === "failure" ? brokenOff(stop_reason) : undefined;
   },
   responses: faultOf,
 };

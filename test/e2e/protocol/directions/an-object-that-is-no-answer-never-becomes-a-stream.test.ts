@@ -31,11 +31,15 @@ const OBJECTS: Readonly<Record<Protocol, Readonly<Record<string, Fields>>>> = {
   chat: {
     "an empty object": {},
     "an error of plain text next to choices": { error: "out of memory", choices: [{ index: 0, message: {} }] },
+    "a choice that broke off": {
+      choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "error" }],
+    },
     "no choice": { object: "chat.completion", choices: [] },
   },
   messages: {
     "an empty object": {},
     "an error of plain text": { type: "message", content: [{ type: "text", text: "Hello" }], error: "out of memory" },
+    "a message that broke off": { type: "message", content: [{ type: "text", text: "Hello" }], stop_reason: "error" },
   },
   responses: {
     "an empty object": {},
