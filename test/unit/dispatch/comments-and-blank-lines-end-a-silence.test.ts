@@ -1,6 +1,6 @@
 /**
- * Servers that queue a request or think for minutes send only comments or blank lines meanwhile (docs/configuration.md). These keep a
- * stream beyond `idle`, and only until the request's own end.
+ * docs/failure-model.md row C3: servers that queue a request or think for minutes send only comments or blank lines meanwhile
+ * (docs/configuration.md). These keep a stream beyond `idle`, and only until the request's own end.
  */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
