@@ -14,6 +14,7 @@ import {
   refusesReasoning,
   type UpstreamErrorNames,
 } from "../../values/upstream-refusals.ts";
+import { resemblesCredential } from "../../values/words/credential.ts";
 import { quoted } from "../../values/words/shown.ts";
 
 interface UpstreamWords {
@@ -206,21 +207,29 @@ export function cleanedParam({ param }: UpstreamErrorNames, by: NamedUpstream): 
 /** The most members of details, and elements of a list in them, that are shown. */
 const DETAILS_MAX = 100;
 
+/** Members whose values name the operator's account, whatever their form. */
+const ACCOUNT_MEMBER = /^(?:org|organi[sz]ation|workspace|account|project|team|user)s?(?:[-_.]|$)/i;
+
 /**
  * The details of a rejection: Anthropic's SDK chooses the class of its error by their `error_code` and gives their
- * other members to the program. Numbers, and texts and lists of texts with the form of a parameter, are kept.
+ * other members to the program. Numbers, and texts and lists of texts with the form of a parameter, are kept, but no
+ * names and ids of the operator's account: Anthropic's ids of organizations are UUIDs.
  */
 export function cleanedDetails({ details }: UpstreamErrorNames, by: NamedUpstream): JsonObject | undefined {
   if (!isObject(details)) return undefined;
   const code = cleanedCode({ code: details.error_code }, by);
   if (code === undefined) return undefined;
-  const isShown = (value: unknown) => Number.isFinite(value) || cleanedName(value, PARAM, by) !== undefined;
+  const isShown = (value: unknown) => {
+    if (Number.isFinite(value)) return true;
+    const text = cleanedName(value, PARAM, by);
+    return text !== undefined && !resemblesCredential(text);
+  };
   const more = Object.entries(details)
     .slice(0, DETAILS_MAX)
     .filter(([, value]) =>
       Array.isArray(value) ? value.length <= DETAILS_MAX && value.every(isShown) : isShown(value),
     )
-    .filter(([name]) => cleanedName(name, CODE, by) !== undefined);
+    .filter(([name]) => cleanedName(name, CODE, by) !== undefined && !ACCOUNT_MEMBER.test(name));
   return { ...Object.fromEntries(more), error_code: code };
 }
 

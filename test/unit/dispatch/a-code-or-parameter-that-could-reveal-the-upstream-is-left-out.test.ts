@@ -53,6 +53,17 @@ test("a name of the details that could reveal the upstream is left out", () => {
   assert.deepEqual(namesOf({ details }, undefined, BY).upstreamDetails, shown);
 });
 
+test("names and ids of the operator's account are left out of the details of an error", () => {
+  const details = {
+    ...{ error_code: "too_large", organization: "acme-corp", organization_id: "org", workspace_id: 7, account: "acme" },
+    id: "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+    paths: ["messages.0", "f47ac10b58cc4372a5670e02b2c3d479"],
+    tool_name: "search_accounts",
+  };
+  const shown = { error_code: "too_large", tool_name: "search_accounts" };
+  assert.deepEqual(namesOf({ details }, undefined, BY).upstreamDetails, shown);
+});
+
 test("details of another protocol than the client's give the code only", () => {
   const other = { ...BY, isOfClientsProtocol: false };
   const names = namesOf({ details: { error_code: "too_large", limit: 1 } }, undefined, other);
