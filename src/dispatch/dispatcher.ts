@@ -98,7 +98,8 @@ class RoutingDispatcher implements Dispatcher {
   /** Runs a client's question about what an upstream keeps once it may be asked there. */
   async #runInTurn<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
     const upstream = this.#pool.get(ask.routes[0]?.upstream ?? "");
-    if (!upstream) return this.#run(ask);
+    // A signal that has aborted reports nothing any more: the question would wait for its turn without its client.
+    if (!upstream || ask.signal.aborted) return this.#run(ask);
     const { clock } = this.#options;
     const come = Promise.withResolvers<boolean>();
     const turn = upstream.askingTurns.take(() => come.resolve(true), ask.readsFor);

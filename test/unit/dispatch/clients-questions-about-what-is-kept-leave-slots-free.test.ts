@@ -98,6 +98,16 @@ test("a client that disconnects while its question waits loses its turn, and not
   );
 });
 
+test("a question whose client has disconnected before does not wait for a turn", async (t) => {
+  const { hasAsked, asked, question } = await keeping(t);
+  const first = [question("a1"), question("a2")];
+  await hasAsked(ASKED_AT_ONCE);
+  const left = question("a3", AbortSignal.abort()).then(({ answered }) => answered);
+  assert.equal(await Promise.race([left, settled().then(() => "waits")]), false);
+  for (const { response } of asked) response.end("{}");
+  for (const one of first) assertAnswered(await one);
+});
+
 test("a question whose turn has not come when its time is over is refused with 429", async (t) => {
   const clock = new FakeClock();
   const { asked, hasAsked, question } = await keeping(t, clock);
