@@ -286,10 +286,10 @@ function ending(
     close() {
       state.isDraining = true;
       closing ??= (async () => {
-        // In this order, nothing is awaited before the abort: what is cut here must not count as left by its client.
         clients.destroy();
-        await clients.close();
+        // Before anything is awaited: what is cut here must not count as left by its client.
         cut.abort();
+        await clients.close();
         await shutDown();
       })();
       return closing;
