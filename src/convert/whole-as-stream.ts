@@ -140,7 +140,7 @@ const FAULTS: Readonly<Record<Protocol, (json: JsonObject) => UpstreamFault | un
   chat(json) {
     if (errorIn(json) || !Array.isArray(json.choices)) return undefined;
     const [first] = objectsIn(json.choices);
-    if (!first) return invalid("a chat completion without a choice");
+    if (!first || !messageOf(first)) return invalid("a chat completion without a choice");
     const word = failureWordOf(first);
     return word === undefined ? undefined : brokenOff(word);
   },

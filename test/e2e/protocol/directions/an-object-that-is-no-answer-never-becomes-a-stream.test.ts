@@ -35,6 +35,8 @@ const OBJECTS: Readonly<Record<Protocol, Readonly<Record<string, Fields>>>> = {
       choices: [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "error" }],
     },
     "no choice": { object: "chat.completion", choices: [] },
+    "a choice without a message": { object: "chat.completion", choices: [{ index: 0, finish_reason: "stop" }] },
+    "one chunk of a stream": { choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }] },
   },
   messages: {
     "an empty object": {},
