@@ -54,6 +54,8 @@ const IDENTIFYING: readonly RegExp[] = [
   /\barn:aws[\w-]*:[^\s"'`,;()]+/gi,
   /\bsk-[\w-]{6,}/g,
   /\b(?:org|organization|req|request|acct|account|proj|project|user|team|workspace|wrkspc|cf-ray)[-_][\w-]{4,}/gi,
+  // Anthropic's ids of organizations.
+  /(?<=\b(?:organi[sz]ation|account|workspace|project|team)(?:'s)?(?: id)?[ :='"`(]{1,3})[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi,
   /\b[a-z][a-z0-9+.-]{1,15}:\/\/[^\s"'<>)]+/gi,
   /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b/g,
   // IPv6, in full or with `::` and a digit; hosts with a port.

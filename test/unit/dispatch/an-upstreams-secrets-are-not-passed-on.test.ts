@@ -61,6 +61,16 @@ test("60: names given by clouds, other credentials and internal addresses are re
   for (const words of kept) assert.equal(cleanedWords(words, east), words);
 });
 
+test("60: a UUID that a message calls an organization or account is removed, and any other UUID is kept", async () => {
+  const { cleanedWords } = await import("../../../src/dispatch/upstream/words.ts");
+  const east = upstream("east", "https://gw.example:8443/v1");
+  const id = "f47ac10b-58cc-4372-a567-0e02b2c3d479";
+  for (const before of ["your organization (", "your organization's (", "organization ID: ", "Account '", "workspace "])
+    assert.equal(cleanedWords(`${before}${id} is not enrolled`, east), `${before}[removed] is not enrolled`);
+  const kept = `tool call ${id} of your organization has no result`;
+  assert.equal(cleanedWords(kept, east), kept);
+});
+
 test("60: the same applies to an error in the body of a 200 or in a stream", async () => {
   const { failureOfFault, refusalOf } = await import("../../../src/dispatch/failure.ts");
   const words = `prompt is too long: 210000 tokens > 200000 maximum (${UPSTREAM_KEY} at http://10.1.2.3:9000/x, org-AbC123xyz)`;
