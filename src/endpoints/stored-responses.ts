@@ -58,23 +58,25 @@ export async function askStored(
   const wanted = queryFor(new URLSearchParams(query), (id) => openStored(id, context), name);
   if (isRefusal(wanted)) return wanted;
   const ofResponse = `/${encodeURIComponent(name.id)}`;
-  const common: DispatchAsk<FoundReply> = {
+  const common: Omit<DispatchAsk<FoundReply>, "deadlineMs"> = {
     protocol: "responses",
     routes: [route],
     stream: false,
     readsInTurn: "by_client",
     readsFor: { account: view.key.tag, key: view.key.id },
     headers: [],
-    deadlineMs: parts.clock.monotonicMs() + ANSWER_MS_MAX,
     signal,
     encodeFor: requestForStored,
     inspector: storedInspector,
   };
+  // Of each question by itself: a change that its server makes must not be cut because the lookup before it took long.
+  const deadlineMs = () => parts.clock.monotonicMs() + ANSWER_MS_MAX;
   let before: readonly AttemptRecord[] = [];
   if (method !== "GET") {
     // A server answers DELETE with a few words, so a large response can be deleted although there is no room for it.
     const hold = method === "DELETE" ? undefined : parts.hold;
-    const found = await lookedAt(parts.dispatcher, { ...common, method: "GET", pathSuffix: ofResponse }, hold);
+    const lookup = { ...common, method: "GET", pathSuffix: ofResponse, deadlineMs: deadlineMs() } as const;
+    const found = await lookedAt(parts.dispatcher, lookup, hold);
     if (found.refused !== "none") {
       record.dispatched(found.attempts);
       return found.refused;
@@ -83,6 +85,7 @@ export async function askStored(
   }
   const result = await parts.dispatcher.run<FoundReply>({
     ...common,
+    deadlineMs: deadlineMs(),
     method: method as "POST" | "GET" | "DELETE",
     pathSuffix: action === undefined ? ofResponse : `${ofResponse}/${action}`,
     query: wanted,
