@@ -95,19 +95,24 @@ class RoutingDispatcher implements Dispatcher {
     return ask.readsInTurn === "by_client" ? this.#runInTurn(ask) : this.#run(ask);
   }
 
-  /** Runs a client's question about what an upstream keeps once it may be asked there. */
+  /**
+   * Runs a client's question about what an upstream keeps once it may be asked there. Waiting takes no time from the
+   * answer: the question may be a change, which must not be cut while the server makes it.
+   */
   async #runInTurn<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
     const upstream = this.#pool.get(ask.routes[0]?.upstream ?? "");
     // A signal that has aborted reports nothing any more: the question would wait for its turn without its client.
     if (!upstream || ask.signal.aborted) return this.#run(ask);
     const { clock } = this.#options;
+    const leftMs = Math.max(0, ask.deadlineMs - clock.monotonicMs());
     const come = Promise.withResolvers<boolean>();
     const turn = upstream.askingTurns.take(() => come.resolve(true), ask.readsFor);
     const giveUp = () => come.resolve(false);
-    const cancel = clock.after(Math.max(0, ask.deadlineMs - clock.monotonicMs()), giveUp);
+    const cancel = clock.after(leftMs, giveUp);
     ask.signal.addEventListener("abort", giveUp);
     try {
-      if (turn.isNow || (await come.promise) || ask.signal.aborted) return await this.#run(ask);
+      if (turn.isNow || (await come.promise) || ask.signal.aborted)
+        return await this.#run({ ...ask, deadlineMs: clock.monotonicMs() + leftMs });
       return refused(allFull(upstream.slots.retryAfterS()), []);
     } finally {
       turn.end();

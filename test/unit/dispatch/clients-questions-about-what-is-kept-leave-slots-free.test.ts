@@ -13,6 +13,8 @@ import { ask, assertAnswered, FakeClock, httpServer, refusalIn, rig, route, sett
 const SLOTS = 8;
 const ASKED_AT_ONCE = 2;
 const DEADLINE_MS = 30_000;
+/** Less than the upstream's own time limit. */
+const SHORT_MS = 5_000;
 
 /** An upstream that answers a question when the test says so, and any other request at once. */
 async function keeping(t: TestContext, clock: Clock = systemClock, maxConcurrency = SLOTS) {
@@ -31,7 +33,7 @@ async function keeping(t: TestContext, clock: Clock = systemClock, maxConcurrenc
       while (asked.length < times) await once(come, "asked");
     },
     paid: () => dispatcher.run(ask([route("up")], { stream: false, deadlineMs: clock.monotonicMs() + DEADLINE_MS })),
-    question: (name: string, signal = new AbortController().signal) => {
+    question: (name: string, signal = new AbortController().signal, leftMs = DEADLINE_MS) => {
       const owner = { account: name.slice(0, 1), key: name.slice(0, 1) };
       return dispatcher.run(
         ask([route("up")], {
@@ -43,7 +45,7 @@ async function keeping(t: TestContext, clock: Clock = systemClock, maxConcurrenc
             pathSuffix: `/${name}`,
             signal,
           },
-          deadlineMs: clock.monotonicMs() + DEADLINE_MS,
+          deadlineMs: clock.monotonicMs() + leftMs,
           encodeFor: () => ({ body: new Uint8Array(), token: { chunks: [], model: "" } }),
         }),
       );
@@ -106,6 +108,22 @@ test("a question whose client has disconnected before does not wait for a turn",
   assert.equal(await Promise.race([left, settled().then(() => "waits")]), false);
   for (const { response } of asked) response.end("{}");
   for (const one of first) assertAnswered(await one);
+});
+
+test("the wait for a turn takes no time from the answer", async (t) => {
+  const clock = new FakeClock();
+  const { asked, hasAsked, question } = await keeping(t, clock);
+  const first = [question("a1"), question("a2")];
+  await hasAsked(ASKED_AT_ONCE);
+  const waiting = question("b1", undefined, SHORT_MS);
+  await settled();
+  clock.advance(SHORT_MS - 1);
+  for (const { response } of asked.slice()) response.end("{}");
+  for (const one of first) assertAnswered(await one);
+  await hasAsked(ASKED_AT_ONCE + 1);
+  clock.advance(SHORT_MS - 1);
+  asked[ASKED_AT_ONCE]?.response.end("{}");
+  assertAnswered(await waiting);
 });
 
 test("a question whose turn has not come when its time is over is refused with 429", async (t) => {
