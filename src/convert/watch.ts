@@ -91,7 +91,7 @@ export function beyondLimit(reason: string): UpstreamFault {
 
 export const OVERSIZED: UpstreamFault = Object.freeze(beyondLimit("an event is over the size limit"));
 
-export const TOO_MANY_NAMES: UpstreamFault = Object.freeze(beyondLimit("an event has too many names"));
+export const TOO_MANY_NAMES: UpstreamFault = Object.freeze(beyondLimit("an event has too many names or values"));
 
 /** A body that ended before its stop reason. */
 export const TRUNCATED: UpstreamFault = Object.freeze({

@@ -9,7 +9,7 @@ import { beyondLimit, invalid } from "../watch.ts";
 import { outlineOf } from "./outline.ts";
 import { REPLY_BLOCKS_PASSED_MAX } from "./sink.ts";
 
-/** A text of this size or less cannot have too many names. */
+/** A text of this size or less cannot have too many names or values. */
 const SURE_BYTES = 256 * 1024;
 
 /**
@@ -63,10 +63,10 @@ export function parseReply(
  * What a whole reply has too many of. A short one is not checked; its blocks are counted when they are read. Blocks are
  * counted only if there are commas enough, because that takes two more passes.
  */
-function excessOf(json: Uint8Array, protocol: Protocol, blocksMax: number): "names" | "blocks" | undefined {
+function excessOf(json: Uint8Array, protocol: Protocol, blocksMax: number): "names or values" | "blocks" | undefined {
   if (json.length <= SURE_BYTES) return undefined;
   const counted = countNames(json, limitsOf(json));
-  if (counted === "more") return "names";
+  if (counted === "more") return "names or values";
   return counted.commas >= blocksMax && hasMoreBlocks(json, protocol, blocksMax) ? "blocks" : undefined;
 }
 
@@ -78,7 +78,7 @@ function hasMoreBlocks(json: Uint8Array, protocol: Protocol, max: number): boole
   return false;
 }
 
-/** Whether a server's JSON, a whole reply or an event, would take seconds to parse (docs/failure-model.md row C4). */
+/** Whether a server's JSON, a whole reply or an event, would take long to parse (docs/failure-model.md row C4). */
 export function hasTooManyNames(json: Uint8Array): boolean {
   return json.length > SURE_BYTES && hasMoreNames(json, limitsOf(json));
 }
