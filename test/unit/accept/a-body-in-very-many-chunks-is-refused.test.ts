@@ -4,7 +4,7 @@ import test from "node:test";
 import { exchange } from "../../rig/raw-socket.ts";
 import { CHAT_BODY, causeOf, request, startEcho } from "./echo.ts";
 
-const CHUNKS_MAX = 4_096;
+const CHUNKS_MAX = 65_536;
 const BYTES_PER_CHUNK = 16;
 
 /** A chat body of so many bytes, in chunks of the same size. */
@@ -17,10 +17,10 @@ function chunked(bytes: number, chunkBytes: number): Buffer {
 }
 
 const CASES: readonly (readonly [string, Buffer, number])[] = [
-  ["4,096 chunks of one byte", chunked(CHUNKS_MAX, 1), 200],
-  ["60,000 chunks of one byte", chunked(60_000, 1), 413],
-  ["60,000 chunks of 15 bytes", chunked(60_000 * 15, 15), 200],
-  ["a million bytes in chunks of eight", chunked(1_000_000, 8), 413],
+  ["65,536 chunks of one byte", chunked(CHUNKS_MAX, 1), 200],
+  ["100,000 chunks of one byte", chunked(100_000, 1), 413],
+  ["100,000 chunks of 15 bytes", chunked(100_000 * 15, 15), 200],
+  ["two million bytes in chunks of eight", chunked(2_000_000, 8), 413],
   ["2 MB in chunks of 16 bytes", chunked(2_000_000, BYTES_PER_CHUNK), 200],
 ];
 
