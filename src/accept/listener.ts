@@ -123,16 +123,19 @@ export class Listener {
     this.#closing = true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
+    // Those that were accepted after `destroy`.
+    if (this.#destroyed) this.#server.closeAllConnections();
     await promise;
     this.#late.stop();
   }
 
   /**
    * Resolves when no connection waits to be accepted. Closing the listening socket resets those that wait, and a front
-   * does not repeat a POST that it has sent on one. Each turn of the event loop accepts one connection.
+   * does not repeat a POST that it has sent on one. Each turn of the event loop accepts one connection. A flood of new ones
+   * has no end, so `destroy` ends the wait.
    */
   async #acceptWaiting(): Promise<void> {
-    for (let turns = 0; turns < this.#limits.backlogMax; turns++) {
+    for (let turns = 0; turns < this.#limits.backlogMax && !this.#destroyed; turns++) {
       const before = this.#arrived;
       // Two, because this turn may be past its accepting.
       await nextTurn();
