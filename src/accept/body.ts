@@ -148,7 +148,7 @@ export class RequestBody {
     const held = (bytes: number) => (bytes > UNPROVEN_BYTES_MAX ? this.#room?.hold(bytes) : undefined);
     const onData = (chunk: Uint8Array) => {
       if (collector.length + chunk.length > this.#bytesMax) return settle(this.#tooLarge());
-      const isTooFine = ++chunks > CHUNKS_MAX && (chunks - CHUNKS_MAX) * BYTES_PER_CHUNK > collector.length;
+      const isTooFine = (++chunks - CHUNKS_MAX) * BYTES_PER_CHUNK > collector.length;
       if (isTooFine && this.declaredBytes === undefined) return settle(inTooManyChunks());
       // Memory is reserved per account, and the account is not known before the gate has checked the key.
       const noRoom = unasked ? undefined : held(collector.sizeWith(chunk.length));

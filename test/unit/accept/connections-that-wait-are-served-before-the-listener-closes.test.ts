@@ -4,7 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import test from "node:test";
+import { stat } from "node:fs/promises";
+import test, { type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
 import { request, startEcho } from "./echo.ts";
 
@@ -24,7 +25,14 @@ const THREAD = `
   Promise.all(lines).then((all) => parentPort.postMessage(all));
 `;
 
-test("requests on connections that are not accepted yet are answered", async (t) => {
+/** Resolves where Node handles what the system reports: in the same turn, nothing is accepted after that. */
+const afterAccepting = async () => {
+  await stat(".");
+};
+/** Resolves at the end of a turn: connections are accepted in the next one. */
+const beforeAccepting = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+async function answersAll(t: TestContext, place: () => Promise<void>): Promise<void> {
   const echo = await startEcho(t);
   assert.ok("port" in echo.target);
   const shared = new Int32Array(new SharedArrayBuffer(4));
@@ -32,9 +40,19 @@ test("requests on connections that are not accepted yet are answered", async (t)
   const thread = new Worker(THREAD, { eval: true, workerData });
   t.after(() => thread.terminate());
   const lines = once(thread, "message");
+  await place();
   for (let sent = 0; sent < CLIENTS; sent = Atomics.load(shared, 0)) Atomics.wait(shared, 0, sent);
   const closed = echo.listener.close();
   assert.deepEqual(await lines, [Array(CLIENTS).fill("HTTP/1.1 200 OK")]);
   await closed;
   assert.equal(echo.requests.length, CLIENTS);
-});
+}
+
+for (const [when, place] of [
+  ["before connections are accepted", beforeAccepting],
+  ["after connections were accepted", afterAccepting],
+] as const) {
+  test(`requests on connections that are not accepted yet are answered if the listener closes ${when}`, async (t) => {
+    await answersAll(t, place);
+  });
+}

@@ -1,0 +1,39 @@
+/**
+ * ARCHITECTURE.md promise 12: an answer that was begun before its listener closes could not say `connection: close`. Its connection is closed
+ * when it has ended, whenever that is; otherwise a drain waits for the next request of its client.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import test from "node:test";
+import type { Reply } from "../../../src/accept/reply.ts";
+import { request, startEcho } from "./echo.ts";
+
+/** Much less than the time for which an idle connection is kept open. */
+const CLOSED_MS = 5_000;
+
+test("connections whose answers end one after the other are closed one after the other", async (t) => {
+  const opened: Reply[] = [];
+  const echo = await startEcho(t, {}, async (accepted, reply) => {
+    await accepted.readBody();
+    reply.open(200, {});
+    reply.write(Buffer.from("begun"));
+    opened.push(reply);
+    await reply.finished;
+  });
+  assert.ok("port" in echo.target);
+  const { port } = echo.target;
+  // The first one may end before the listener closes idle connections by itself.
+  const clients = [0, 1, 2].map(() => connect(port, "127.0.0.1").setEncoding("utf8"));
+  for (const client of clients) {
+    client.write(request({}));
+    await once(client, "data");
+  }
+  const closed = echo.listener.close();
+  for (const [at, client] of clients.entries()) {
+    client.resume();
+    opened[at]?.end(Buffer.from("ended"));
+    await once(client, "close", { signal: AbortSignal.timeout(CLOSED_MS) });
+  }
+  await closed;
+});
