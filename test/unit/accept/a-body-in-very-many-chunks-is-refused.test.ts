@@ -1,11 +1,13 @@
 /** docs/failure-model.md row D7: each chunk of a body costs time, however small it is, so their number is bounded by the bytes in them. */
 import assert from "node:assert/strict";
 import test from "node:test";
-import { exchange } from "../../rig/raw-socket.ts";
+import { exchange, RawSocket } from "../../rig/raw-socket.ts";
 import { CHAT_BODY, causeOf, request, startEcho } from "./echo.ts";
 
 const CHUNKS_MAX = 65_536;
 const BYTES_PER_CHUNK = 16;
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A chat body of so many bytes, in chunks of the same size. */
 function chunked(bytes: number, chunkBytes: number): Buffer {
@@ -35,3 +37,20 @@ for (const [name, bytes, status] of CASES) {
     assert.equal(response.headers.connection, "close");
   });
 }
+
+test("a body with a length is accepted in any pieces", async (t) => {
+  const echo = await startEcho(t, { bodyBytesMax: 4_000_000 });
+  const bytes = request({ body: CHAT_BODY.replace("hi", "x".repeat(CHUNKS_MAX + 1_000)) });
+  const client = new RawSocket(echo.target);
+  const head = bytes.indexOf("\r\n\r\n") + 4;
+  client.send(bytes.subarray(0, head));
+  for (let at = head; at < bytes.length; at++) {
+    client.send(bytes.subarray(at, at + 1));
+    // One turn for the server to read the byte, and one for the system to deliver it.
+    await nextTurn();
+    await nextTurn();
+  }
+  const response = await client.next();
+  assert.equal(response?.status, 200, response?.body);
+  client.close();
+});
