@@ -123,6 +123,7 @@ export class Listener {
     this.#closing = true;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#server.close(() => resolve());
+    this.#server.closeIdleConnections();
     // Those that were accepted after `destroy`.
     if (this.#destroyed) this.#server.closeAllConnections();
     await promise;
@@ -187,10 +188,11 @@ export class Listener {
     server.maxRequestsPerSocket = limits.requestsPerSocketMax;
     server.maxConnections = limits.connectionsMax + limits.overflowMax;
     const closeIdle = server.closeIdleConnections.bind(server);
-    // `close` calls it, too. To Node a connection is idle as soon as its answer has ended, and it would cut what the client
-    // has not taken yet. So idle connections wait until all answers are sent.
+    // To Node a connection is idle as soon as its answer has ended, and it would cut what the client has not taken yet. So
+    // idle connections wait until all answers are sent. Node's `close` calls it before it closes the listening socket:
+    // a client whose connection has ended would connect again at once, and would be reset.
     server.closeIdleConnections = () => {
-      if (!this.#readConnections().some(({ isSending }) => isSending)) closeIdle();
+      if (!server.listening && !this.#readConnections().some(({ isSending }) => isSending)) closeIdle();
     };
     server.on("connection", (socket: Socket) => this.#onConnection(socket));
     server.on("request", (req, res) => this.#onRequest(req, res, false));
