@@ -209,8 +209,13 @@ export function cleanedParam({ param }: UpstreamErrorNames, by: NamedUpstream): 
 /** The most members of details, and elements of a list in them, that are shown. */
 const DETAILS_MAX = 100;
 
-/** Members whose values name the operator's account, whatever their form. */
-const ACCOUNT_MEMBER = /^(?:org|organi[sz]ation|workspace|account|project|team|user)s?(?:[-_.]|$)/i;
+/**
+ * Members whose values name the operator's account, whatever their form: `account`, `account_id`, `accountId`,
+ * `aws_account`. A user in the middle of a name can be the role of a message.
+ */
+const ACCOUNT_MEMBER =
+  /(?:^user|(?:^|[-_.])(?:org|organi[sz]ation|workspace|account|project|team|tenant|subscription))s?(?:[-_.]|$)/i;
+const CAPITAL = /(?<=[a-z\d])(?=[A-Z])/g;
 
 /**
  * The details of a rejection: Anthropic's SDK chooses the class of its error by their `error_code` and gives their
@@ -231,7 +236,7 @@ export function cleanedDetails({ details }: UpstreamErrorNames, by: NamedUpstrea
     .filter(([, value]) =>
       Array.isArray(value) ? value.length <= DETAILS_MAX && value.every(isShown) : isShown(value),
     )
-    .filter(([name]) => cleanedName(name, CODE, by) !== undefined && !ACCOUNT_MEMBER.test(name));
+    .filter(([name]) => cleanedName(name, CODE, by) !== undefined && !ACCOUNT_MEMBER.test(name.replace(CAPITAL, "_")));
   return { ...Object.fromEntries(more), error_code: code };
 }
 

@@ -56,11 +56,13 @@ test("a name of the details that could reveal the upstream is left out", () => {
 test("names and ids of the operator's account are left out of the details of an error", () => {
   const details = {
     ...{ error_code: "too_large", organization: "acme-corp", organization_id: "org", workspace_id: 7, account: "acme" },
+    ...{ accountId: 123456789012, organizationName: "acme", aws_account: 123456789012, parent_org_name: "acme" },
+    ...{ tenant: "acme", subscriptionId: "acme", userName: "acme" },
     id: "f47ac10b-58cc-4372-a567-0e02b2c3d479",
     paths: ["messages.0", "f47ac10b58cc4372a5670e02b2c3d479"],
-    tool_name: "search_accounts",
+    ...{ tool_name: "search_accounts", accounting: 1, last_user_message: 2 },
   };
-  const shown = { error_code: "too_large", tool_name: "search_accounts" };
+  const shown = { error_code: "too_large", tool_name: "search_accounts", accounting: 1, last_user_message: 2 };
   assert.deepEqual(namesOf({ details }, undefined, BY).upstreamDetails, shown);
 });
 
