@@ -10,7 +10,9 @@ import { percentReadings } from "../key-search.ts";
  */
 const PREFIXED = [
   "(?:sk|csk|pplx|xai|nvapi|glpat|xox[abeprs])-(?=[\\w-]*\\d)[\\w-]{16,}",
-  "(?:gsk|hf|r8|fw|gh[opsur]|github_pat|tgp_v1|(?:sk|pk|rk)_(?:live|test))_(?=\\w*\\d)[A-Za-z0-9]{16,}",
+  "(?:gsk|hf|r8|fw|gh[opsur]|github_pat|(?:sk|pk|rk)_(?:live|test))_(?=\\w*\\d)[A-Za-z0-9]{16,}",
+  // Together's are base64url.
+  "tgp_v1_(?=[\\w-]*\\d)[\\w-]{16,}",
   "AIza[\\w-]{20,}",
   "(?:AQ|ya29|gw1)\\.[\\w-]{16,}",
   "(?:AKIA|ASIA)[A-Z0-9]{16}",

@@ -23,6 +23,7 @@ const CREDENTIALS = [
   `csk-${LONG}`,
   `fw_${LONG}`,
   `tgp_v1_${LONG}`,
+  `tgp_v1_AbCd1234-EfGh5678_IjKl9012-MnOp3456_QrSt7890`,
   `ghp_${LONG}`,
   `github_pat_${LONG}`,
   `glpat-${LONG}`,
