@@ -104,7 +104,8 @@ export async function rotateKey(admin: AdminClient, id: string, overlap: string)
   const asked = { overlap_seconds: Math.ceil(overlapMs / MS_PER_S) };
   const typed = asTyped(admin, { overlap_seconds: "--overlap" });
   const { body } = await typed.call("POST", `/keys/${segment(id)}/rotate`, asked);
-  const words = `The key ${cell(body.id)} has a new value; the old one works until ${cell(body.previous_until)}.`;
+  const old = overlapMs === 0 ? "no longer works" : `works until ${cell(body.previous_until)}`;
+  const words = `The key ${cell(body.id)} has a new value; the old one ${old}.`;
   const hint = "The new value is shown only this once; only its hash is stored.\n";
   return { json: body, text: `${words}\n${cell(body.key)}\n`, hint };
 }

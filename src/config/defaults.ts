@@ -119,6 +119,10 @@ export const DEFAULTS = {
 export const LIMITS = {
   /** Bytes of the configuration file. */
   fileBytesMax: 4 * MIB,
+  bodyBytes: { min: 1024, max: 1024 * MIB },
+  journalBytes: { min: MIB, max: 1024 * 1024 * MIB },
+  /** Node alone needs about 60 MiB. */
+  memoryBytes: { min: 128 * MIB, max: 1024 * 1024 * 1024 * MIB },
   /** Bytes of a file that `file:/path` names. */
   secretBytesMax: 64 * 1024,
   /** Values in the file after its aliases are expanded; protects from alias bombs. */

@@ -32,9 +32,10 @@ interface Row {
 
 const INTRODUCTION = `
 These tables are those of the schema (\`npm run settings\` writes them). \`NAME\` stands for a name of your choice, \`[]\` for each entry of a list.
-A value in a range is a whole number. A **duration** is a whole number and a unit without a space: \`500ms\` \`5s\` \`10m\` \`12h\` \`1d\`. A **size** is a
-whole number of bytes or has a unit: \`B\` \`KiB\` \`MiB\` \`GiB\` \`TiB\`. **US dollars** and factors are decimals in quotes. A **secret** is best written as
-\`\${NAME}\` or \`file:/path\`. Where the default is empty, nothing is set.
+A value in a range is a whole number. A **duration** is a whole number and a unit without a space: \`500ms\` \`5s\` \`10m\` \`12h\` \`1d\`. It is above 0 and
+at most \`1d\`, unless the table names another bound. A **size** is a whole number of bytes or has a unit: \`B\` \`KiB\` \`MiB\` \`GiB\` \`TiB\`. **US dollars** and
+factors are decimals in quotes; a whole number may be written without them. A **secret** is best written as \`\${NAME}\` or \`file:/path\`. Where the
+default is empty, nothing is set.
 `;
 
 /** Forms of values that the introduction explains, by the beginning of the words for a wrong value. */

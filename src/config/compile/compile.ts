@@ -26,12 +26,6 @@ import type { Loose, LooseConfig, Reader } from "./reader.ts";
 import { readTls } from "./tls.ts";
 import { readUpstream } from "./upstream.ts";
 
-const KIB = 1024;
-const BODY_BYTES = { min: KIB, max: 1024 * KIB * KIB };
-/** Node alone needs about 60 MiB. */
-const MEMORY_BYTES = { min: 128 * KIB * KIB, max: KIB ** 5 };
-const JOURNAL_BYTES = { min: 1024 * KIB, max: KIB ** 4 };
-
 /** The settings. They are valid only if no problem has been added. */
 export function compile(reader: Reader, file: LooseConfig, known: KnownNames, sources: Sources): Settings {
   const listen = readListener(reader, ["listen"], file.listen, DEFAULTS.listen);
@@ -48,7 +42,7 @@ export function compile(reader: Reader, file: LooseConfig, known: KnownNames, so
     site: reader.read(["site"], file.site, readBaseUrl),
     operatorOidc: readOperatorOidc(reader, file),
     console: readConsole(reader, file, known),
-    bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, BODY_BYTES),
+    bodyBytesMax: reader.sizeBytes(["body_bytes_max"], file.body_bytes_max, DEFAULTS.bodyBytesMax, LIMITS.bodyBytes),
     drain: {
       lameDuckMs: timer(reader, ["drain", "lame_duck"], file.drain?.lame_duck, DEFAULTS.drainLameDuckMs),
       deadlineMs: timer(reader, ["drain", "deadline"], file.drain?.deadline, DEFAULTS.drainDeadlineMs),
@@ -183,13 +177,18 @@ function readJournal(reader: Reader, file: LooseConfig, store: StoreSettings): J
   return {
     dir: journal.dir ?? (store.kind === "embedded" ? `${store.dir}/journal` : DEFAULTS.journalDir),
     fsync: journal.fsync ?? DEFAULTS.journalFsync,
-    bytesMax: reader.sizeBytes(["journal", "bytes_max"], journal.bytes_max, DEFAULTS.journalBytesMax, JOURNAL_BYTES),
+    bytesMax: reader.sizeBytes(
+      ["journal", "bytes_max"],
+      journal.bytes_max,
+      DEFAULTS.journalBytesMax,
+      LIMITS.journalBytes,
+    ),
   };
 }
 
 function readMemory(reader: Reader, file: LooseConfig): number | undefined {
   const memory = file.overload?.memory;
-  return memory === undefined ? undefined : reader.sizeBytes(["overload", "memory"], memory, 0, MEMORY_BYTES);
+  return memory === undefined ? undefined : reader.sizeBytes(["overload", "memory"], memory, 0, LIMITS.memoryBytes);
 }
 
 function readWorkers(reader: Reader, file: LooseConfig, store: StoreSettings): number {

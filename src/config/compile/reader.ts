@@ -91,7 +91,10 @@ export class Reader {
     if (size === undefined) return defaultBytes;
     const bytes = parseSize(size);
     if (bytes !== undefined && bytes >= bounds.min && bytes <= bounds.max) return bytes;
-    this.refuse(path, `must be a size from ${formatSize(bounds.min)} to ${formatSize(bounds.max)}, such as 32MiB`);
+    this.refuse(
+      path,
+      `must be a size from ${formatSize(bounds.min)} to ${formatSize(bounds.max)} (B, KiB, MiB, GiB, TiB)`,
+    );
     return defaultBytes;
   }
 

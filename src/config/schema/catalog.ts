@@ -372,7 +372,11 @@ export const cards = mapOf(
     {
       plan: plainName("The plan that the account has while the card runs."),
       group: plainName("The time_card group whose requests it pays for."),
-      lasts: duration({ description: "How long the card runs.", examples: ["1d", "7d", "30d"] }),
+      lasts: duration({
+        description: "How long the card runs.",
+        maxMs: LIMITS.cardMsMax,
+        examples: ["1d", "7d", "30d"],
+      }),
       starts: optional(
         oneOf({ description: "When the card starts to run.", default: DEFAULTS.cardStarts }, [
           "at_redemption",

@@ -1,5 +1,5 @@
 /** The schema of the `console` section: the pages for key owners. */
-import { DEFAULTS } from "../defaults.ts";
+import { DEFAULTS, LIMITS } from "../defaults.ts";
 import { oidcSection, operatorSection } from "./oidc.ts";
 import { after } from "./upstream.ts";
 import { flag, optional, section, text } from "./words.ts";
@@ -25,12 +25,16 @@ export const consoleSection = section(
       text({
         description: "The origin under which browsers reach this gateway. Behind a front, links and passkeys need it.",
         pattern: "https?://.+",
-        rule: "an http:// or https:// URL",
+        rule: "an origin such as https://api.example, without a path",
         examples: ["https://api.example"],
       }),
     ),
-    session: optional(after("How long a session lasts after sign-in.", DEFAULTS.consoleSessionMs)),
-    invitation: optional(after("How long a sign-in link is valid.", DEFAULTS.consoleInvitationMs)),
+    session: optional(
+      after("How long a session lasts after sign-in.", DEFAULTS.consoleSessionMs, LIMITS.consoleSessionMsMax),
+    ),
+    invitation: optional(
+      after("How long a sign-in link is valid.", DEFAULTS.consoleInvitationMs, LIMITS.consoleInvitationMsMax),
+    ),
     oidc: optional(oidcSection),
     operator: optional(operatorSection),
     trusted_header: optional(

@@ -61,7 +61,7 @@ export const operatorSection = section(
         description:
           "The origin under which browsers reach the admin address. The provider redirects people back to it.",
         pattern: "https?://.+",
-        rule: "an http:// or https:// URL",
+        rule: "an origin such as https://api.example, without a path",
         examples: ["https://tollgate-admin.example"],
       }),
     ),

@@ -19,8 +19,10 @@ const assignments = (description: string, example: unknown) =>
     anything({ description: "Any value. The upstream decides which values are valid." }),
   );
 
+const RULES = ["drop", "set", "default", "system", "header", "strip_attribution"] as const;
+
 const rule = section(
-  { description: "One rule, with exactly one of drop, set, default, system, header, strip_attribution." },
+  { description: `One rule, with exactly one of ${RULES.join(", ")}.` },
   {
     protocol: optional(
       oneOf({ description: "Applies the rule only to upstreams of this protocol. Default: to all." }, PROTOCOL_NAMES),
@@ -90,7 +92,7 @@ export const rules = (whose: string) =>
   optional(
     listOf(
       {
-        description: `Changes ${whose}. The group's rules are applied first, then the model's, then the upstream's.`,
+        description: `Changes ${whose}. Each rule has exactly one of ${RULES.join(", ")}. The group's rules are applied first, then the model's, then the upstream's.`,
         default: [],
         max: LIMITS.rulesMax,
       },

@@ -61,12 +61,13 @@ export const configSchema = section(
     ),
     admin_token: optional(
       secret({
-        description: "Bearer token of the admin API. If it is missing, one is generated and kept in the data folder.",
+        description: `Bearer token of the admin API: at least ${LIMITS.adminTokenCharsMin} visible ASCII characters. If it is missing, one is generated and kept in the data folder.`,
       }),
     ),
     store: optional(
       secret({
-        description: "The store of money, keys and entitlements: SQLite in a folder (embedded), or Redis 7.0 or later.",
+        description:
+          "The store of money, keys and entitlements: embedded:DIR (SQLite in a folder), or Redis 7.0 or later: redis://, redis-sentinel://, redis-cluster://, or with TLS rediss://, rediss-sentinel://, rediss-cluster://.",
         default: DEFAULTS.store,
         examples: [
           "embedded:./data",
@@ -103,6 +104,7 @@ export const configSchema = section(
             size({
               description: "Largest size of the journal. New requests are refused when it is nearly full.",
               default: formatSize(DEFAULTS.journalBytesMax),
+              bounds: LIMITS.journalBytes,
             }),
           ),
         },
@@ -111,8 +113,7 @@ export const configSchema = section(
     sealing_keys: optional(
       listOf(
         {
-          description:
-            "Secrets for what clients carry for the gateway, such as reasoning and ids. The first one seals; each of them opens. Required with a shared store.",
+          description: `Secrets for what clients carry for the gateway, such as reasoning and ids: at least ${LIMITS.sealingKeyCharsMin} characters each. The first one seals; each of them opens. Required with a shared store.`,
           max: LIMITS.sealingKeysMax,
         },
         secret({ description: `At least ${LIMITS.sealingKeyCharsMin} characters.` }),
@@ -146,7 +147,11 @@ export const configSchema = section(
     ),
     console: optional(consoleSection),
     body_bytes_max: optional(
-      size({ description: "Largest request body.", default: formatSize(DEFAULTS.bodyBytesMax) }),
+      size({
+        description: "Largest request body.",
+        default: formatSize(DEFAULTS.bodyBytesMax),
+        bounds: LIMITS.bodyBytes,
+      }),
     ),
     drain: optional(
       section(
@@ -179,6 +184,7 @@ export const configSchema = section(
             size({
               description:
                 "Resident memory. Default: the memory limit of the container, or the memory of the machine. A quarter of it is for request bodies above 64 KiB.",
+              bounds: LIMITS.memoryBytes,
             }),
           ),
         },
@@ -214,7 +220,11 @@ export const configSchema = section(
           enabled: optional(
             flag({ description: "Whether the Idempotency-Key header is used.", default: DEFAULTS.idempotencyEnabled }),
           ),
-          keep: after("How long a charged request is remembered, from its admission.", DEFAULTS.idempotencyKeepMs),
+          keep: after(
+            "How long a charged request is remembered, from its admission.",
+            DEFAULTS.idempotencyKeepMs,
+            LIMITS.idempotencyKeepMsMax,
+          ),
         },
       ),
     ),
@@ -298,7 +308,7 @@ export const configSchema = section(
           }),
           secrets: listOf(
             {
-              description: "Secrets that notices are signed with. Several only while one replaces another.",
+              description: `Secrets that notices are signed with: whsec_ and ${LIMITS.webhookKeyBytesMin} to ${LIMITS.webhookKeyBytesMax} bytes in base64. Several only while one replaces another.`,
               max: LIMITS.webhookSecretsMax,
             },
             secret({
@@ -322,6 +332,7 @@ export const configSchema = section(
           card_ends_within: after(
             "How long before the end of a time card a notice is sent.",
             DEFAULTS.cardEndsWithinMs,
+            LIMITS.cardEndsWithinMsMax,
           ),
           allow_http: optional(
             flag({ description: "Whether notices may be sent to another machine unencrypted.", default: false }),

@@ -9,8 +9,8 @@ import { tls } from "./tls.ts";
 import { count, duration, flag, listOf, mapOf, oneOf, optional, secret, section, text } from "./words.ts";
 
 /** An optional duration with a default. */
-export const after = (description: string, ms: number) =>
-  optional(duration({ description, default: formatDuration(ms) }));
+export const after = (description: string, ms: number, maxMs?: number) =>
+  optional(duration({ description, default: formatDuration(ms), maxMs }));
 
 const queue = section(
   {
@@ -26,7 +26,7 @@ const queue = section(
         max: LIMITS.queueMax,
       }),
     ),
-    wait: after("How long a request may wait before it gets 429.", DEFAULTS.queueWaitMs),
+    wait: after("How long a request may wait before it gets 429.", DEFAULTS.queueWaitMs, LIMITS.queueWaitMsMax),
   },
 );
 
@@ -134,8 +134,9 @@ export const upstream = section(
       ),
     ),
     client_gone_grace: after(
-      "With abort: how long the upstream is still read for its token count if the model may have produced hidden reasoning.",
+      "With abort: how long the upstream is still read for its token count if the model may have produced hidden reasoning. 0s: not at all.",
       DEFAULTS.clientGoneGraceMs,
+      LIMITS.clientGoneGraceMsMax,
     ),
     unknown_members: optional(
       oneOf(

@@ -5,6 +5,7 @@
 import Type, { type Static, type TProperties, type TSchema } from "typebox";
 import { Errors } from "typebox/schema";
 import { Settings as TypeboxSettings } from "typebox/system";
+import { formatDuration, formatSize } from "../compile/units.ts";
 import { LIMITS } from "../defaults.ts";
 
 export type { Static, TSchema };
@@ -118,9 +119,12 @@ export function nothing(about: About) {
   return Type.Object({}, { ...about, additionalProperties: false, errorMessage: "must be an empty mapping: {}" });
 }
 
-export function duration(about: About) {
+/** A duration above 0. If its maximum is not that of all timers, the description ends with it. */
+export function duration({ maxMs = LIMITS.timerMsMax, ...about }: About & { maxMs?: number }) {
+  const bound = maxMs === LIMITS.timerMsMax ? "" : ` At most ${formatDuration(maxMs)}.`;
   return text({
     ...about,
+    description: `${about.description}${bound}`,
     pattern: "(?:0|[1-9][0-9]{0,8})(?:ms|s|m|h|d)",
     rule: "a duration: a whole number and a unit (ms, s, m, h, d) without a space, such as 5s",
   });
@@ -135,9 +139,11 @@ function textOrInteger(about: About & { pattern: string; max: number; errorMessa
   });
 }
 
-export function size(about: About) {
+/** A size within bounds, with which its description ends. */
+export function size({ bounds, ...about }: About & { bounds: { readonly min: number; readonly max: number } }) {
   return textOrInteger({
     ...about,
+    description: `${about.description} From ${formatSize(bounds.min)} to ${formatSize(bounds.max)}.`,
     pattern: "[1-9][0-9]{0,11}(?:B|KiB|MiB|GiB|TiB)?",
     max: Number.MAX_SAFE_INTEGER,
     errorMessage: "must be a size: a whole number, in bytes or with the unit B, KiB, MiB, GiB or TiB, such as 32MiB",

@@ -263,6 +263,8 @@ test("key: create, list, change, suspend, resume, revoke", async (t) => {
   assert.match(said as string, new RegExp(`^The key ${id} has a new value; the old one works until \\S+Z\\.$`));
   assert.equal(typeof readKey(value as string), "object");
   assert.match(rotated.err, /only this once/);
+  const atOnce = await tollgate("key", "rotate", id, "--overlap", "0");
+  assert.ok(atOnce.out.startsWith(`The key ${id} has a new value; the old one no longer works.\n`), atOnce.out);
   assert.equal((await tollgate("key", "rotate", id, "--overlap", "soon")).status, 2);
   assert.match((await tollgate("key", "suspend", id)).out, /is suspended.*tollgate key resume \S+\w\n$/s);
   assert.match((await tollgate("key", "list", "--account", "alice")).out, / cards +suspended /);
