@@ -59,7 +59,7 @@ export class MessagesStreamDecoder extends StreamDecoder {
     this.usageIsWhole = this.#counted.final;
     this.failedWithCount = objectOf(payload.usage) !== undefined;
     const error = errorIn(payload);
-    this.report(error?.type, error?.code, error?.message);
+    this.report(error?.type, error?.code, error?.message, error?.details);
   }
 
   #readEvent(type: string, payload: JsonObject): void {

@@ -233,9 +233,12 @@ export abstract class StreamDecoder {
     this.#failed ??= code;
   }
 
-  /** Ends the reply as failed, with the error that the upstream reported (rule 50). */
-  protected report(type: unknown, code: unknown, message: unknown): void {
-    this.refuse(reported(type, code, message), message);
+  /**
+   * Ends the reply as failed, with the error that the upstream reported (rule 50).
+   * @param details of a messages error, which hold its code.
+   */
+  protected report(type: unknown, code: unknown, message: unknown, details?: unknown): void {
+    this.refuse(reported(type, code, message, undefined, details), message);
   }
 
   /** Ends the reply as failed. */

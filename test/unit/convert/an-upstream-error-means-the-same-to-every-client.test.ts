@@ -57,10 +57,14 @@ const ERRORS: readonly (readonly [object, string])[] = [
   [{ type: "api_error", code: "server_error", message: "Oops" }, "upstream_unavailable"],
 ];
 
+/** Anthropic writes the code of an error into its details. */
+const HELD = { type: "invalid_request_error", message: "On hold.", details: { error_code: "organization_on_hold" } };
+
 for (const upstream of PROTOCOL_NAMES) {
+  const own = upstream === "messages" ? ([[HELD, "upstream_forbidden"]] as const) : [];
   test(`an error of a ${upstream} server has the same cause for every client, streamed and whole`, () => {
     for (const client of PROTOCOL_NAMES) {
-      for (const [error, cause] of ERRORS) {
+      for (const [error, cause] of [...ERRORS, ...own]) {
         const what = `${client} client: ${JSON.stringify(error)}`;
         for (const said of STREAMED[upstream]) {
           const stream = exchangeOf(client, upstream, true).stream();

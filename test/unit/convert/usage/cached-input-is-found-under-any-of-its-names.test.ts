@@ -28,6 +28,10 @@ const FORMS = {
     { cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 50 } },
     { input: 40, cacheWrite: 10, cacheWrite1h: 50 },
   ],
+  "cache_creation by lifetime in the details": [
+    { DETAILS: { cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 50 } } },
+    { input: 40, cacheWrite: 10, cacheWrite1h: 50 },
+  ],
 } as const;
 
 for (const [protocol, read] of Object.entries(READERS)) {
