@@ -61,6 +61,8 @@ export function copyDatabase(dir: string, file: string): CopiedDatabase {
   const place = resolve(file);
   // A dangling symbolic link counts as existing, too.
   if (lstatSync(place, { throwIfNoEntry: false })) throw isThere(file);
+  const into = dirname(place);
+  if (!existsSync(into)) throw new StoreError("unavailable", `the folder ${into} does not exist: create it first`);
   const part = `${place}.${process.pid}.part`;
   try {
     dropCutOff(place);
@@ -69,7 +71,7 @@ export function copyDatabase(dir: string, file: string): CopiedDatabase {
     const copied = writeCopy(path, part);
     toDisk(part);
     if (!isNamed(part, place)) throw isThere(file);
-    toDisk(dirname(place));
+    toDisk(into);
     return { ...copied, bytes: statSync(place).size };
   } catch (error) {
     for (const left of [part, `${part}-journal`]) rmSync(left, { force: true, recursive: true });
