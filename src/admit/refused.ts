@@ -114,8 +114,9 @@ function budgetDetail({ cause, span, resetsAtMs }: AdmitRefused): string {
 }
 
 /** A limit in words: the key's own limit if it caused the refusal, otherwise its group's. */
-function limitDetail(ofKey: number | undefined, ofGroup: number | undefined, what: string): string {
-  return `The limit${ofKey === undefined ? "" : " of this key"} is ${ofKey ?? ofGroup ?? 0} ${what}.`;
+function limitDetail(ofKey: number | undefined, ofGroup: number | undefined, one: string, when: string): string {
+  const limit = ofKey ?? ofGroup ?? 0;
+  return `The limit${ofKey === undefined ? "" : " of this key"} is ${limit} ${limit === 1 ? one : `${one}s`} ${when}.`;
 }
 
 function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
@@ -130,10 +131,10 @@ function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
   if (cause === "insufficient_balance") return "The balance does not cover the least that this request can cost.";
   if (cause === "model_not_allowed") return "The key may use other models only.";
   if (cause === "key_budget" || cause === "account_budget") return budgetDetail(answer);
-  if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "requests per minute");
-  if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "tokens per minute");
+  if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "request", "per minute");
+  if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "token", "per minute");
   if (answer.limitOfAccount !== undefined)
     return `The limit of an account is ${answer.limitOfAccount} requests at once.`;
-  if (cause === "concurrency") return limitDetail(limitOfKey, group?.limits.concurrency, "requests at once");
+  if (cause === "concurrency") return limitDetail(limitOfKey, group?.limits.concurrency, "request", "at once");
   return undefined;
 }

@@ -78,6 +78,7 @@ test("a refusal names the figure of the limit and whether it is the key's or the
   assert.equal(answered("tokens", { group: "double" }).detail, "The limit is 100000 tokens per minute.");
   assert.equal(answered("concurrency", {}).detail, "The limit is 4 requests at once.");
   assert.equal(answered("concurrency", { limitOfKey: 2 }).detail, "The limit of this key is 2 requests at once.");
+  assert.equal(answered("requests", { limitOfKey: 1 }).detail, "The limit of this key is 1 request per minute.");
   assert.equal(
     answered("concurrency", { limitOfAccount: 1_000 }).detail,
     "The limit of an account is 1000 requests at once.",

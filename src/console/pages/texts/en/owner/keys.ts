@@ -39,8 +39,8 @@ export const keys = {
   models: (count: number) => (count === 1 ? "1 model" : `${count} models`),
   noModels: "No model in your plan",
   groupLimits: {
-    requests: (count: string) => `${count} requests per minute`,
-    tokens: (count: string) => `${count} tokens per minute`,
+    requests: (count: string) => (count === "1" ? "1 request per minute" : `${count} requests per minute`),
+    tokens: (count: string) => (count === "1" ? "1 token per minute" : `${count} tokens per minute`),
     concurrency: (count: string) => `${count} at once`,
   },
   // Shown once.
@@ -95,8 +95,8 @@ export const keys = {
     week: (amount: string) => `${amount} per week`,
     month: (amount: string) => `${amount} per month`,
     total: (amount: string) => `${amount} in total`,
-    requests: (count: string) => `${count} requests per minute`,
-    tokens: (count: string) => `${count} tokens per minute`,
+    requests: (count: string) => (count === "1" ? "1 request per minute" : `${count} requests per minute`),
+    tokens: (count: string) => (count === "1" ? "1 token per minute" : `${count} tokens per minute`),
     concurrency: (count: string) => `${count} at once`,
     models: (count: number) => (count === 1 ? "1 model" : `${count} models`),
     addresses: (count: number) => (count === 1 ? "1 address" : `${count} addresses`),
