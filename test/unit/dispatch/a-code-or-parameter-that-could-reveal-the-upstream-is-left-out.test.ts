@@ -66,6 +66,18 @@ test("names and ids of the operator's account are left out of the details of an 
   assert.deepEqual(namesOf({ details }, undefined, BY).upstreamDetails, shown);
 });
 
+test("of details in great number, a hundred members are looked at, and longer lists are left out", () => {
+  const numbers = Array.from({ length: 101 }, (_, at) => at);
+  const details = { error_code: "too_large", list: numbers, short: numbers.slice(1) };
+  assert.deepEqual(namesOf({ details }, undefined, BY).upstreamDetails, {
+    error_code: "too_large",
+    short: numbers.slice(1),
+  });
+  const many = { error_code: "too_large", ...Object.fromEntries(numbers.map((at) => [`member_${at}`, at])) };
+  const shown = namesOf({ details: many }, undefined, BY).upstreamDetails ?? {};
+  assert.equal(Object.keys(shown).length, 100);
+});
+
 test("details of another protocol than the client's give the code only", () => {
   const other = { ...BY, isOfClientsProtocol: false };
   const names = namesOf({ details: { error_code: "too_large", limit: 1 } }, undefined, other);

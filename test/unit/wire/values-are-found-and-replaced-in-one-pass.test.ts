@@ -27,6 +27,7 @@ test("wanted values are replaced wherever they are, and no other byte", () => {
       '{"list":[{"id":<item>},{"in":{"id":<deep>},"id":<item>}, 4 ,"id",[{"id":5}]],"id":<own>}',
     ],
     ['{"\\u0069d":"a"}', '{"\\u0069d":<own>}'],
+    ['{"list":{"x":[{"id":1}]},"id":"a"}', '{"list":{"x":[{"id":1}]},"id":<own>}'],
     ['{"t":"\\"id\\":\\"a\\"","id":"\\\\"}', '{"t":"\\"id\\":\\"a\\"","id":<own>}'],
   ] as const;
   for (const [text, wanted] of rows) assert.equal(replaced(text), wanted);
@@ -37,6 +38,8 @@ test("if a name occurs twice, its last value counts, with all that is in it", ()
     replaced('{"id":1,"list":[{"id":2}],"id":3,"list":[{"id":4,"id":5}]}'),
     '{"id":1,"list":[{"id":2}],"id":<own>,"list":[{"id":4,"id":<item>}]}',
   );
+  // The places come in the order of the text, and not of the names.
+  assert.equal(replaced('{"id":1,"list":[{"id":2}],"id":3}'), '{"id":1,"list":[{"id":<item>}],"id":<own>}');
 });
 
 test("a value of another kind than was expected is skipped, and a text without a place stays the same bytes", () => {

@@ -36,6 +36,7 @@ test("a path leads to a value, the empty path to the top level, and an unknown p
 test("an object or array without its end is not found", () => {
   for (const text of ['{"a":[1,2', '{"a":{"b":1', '{"a":[[1]', '{"a":["b', '{"a":[1,"b"'])
     assert.equal(found(text, ["a"]), undefined);
+  for (const text of ["[1,2", '{"a":1', "[[1]"]) assert.equal(found(text, []), undefined);
 });
 
 test("only a complete array has elements", () => {

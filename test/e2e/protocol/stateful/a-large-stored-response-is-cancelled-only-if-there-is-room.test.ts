@@ -57,6 +57,8 @@ test("a large stored response is cancelled only if its account has room for it, 
     assert.equal(cancelled.status, 200, "what is sent takes no room any more");
     assert.ok((await cancelled.arrayBuffer()).byteLength > TEXT_BYTES);
   }
+  const whole = await at(here, key, "DELETE", id);
+  assert.ok((await whole.arrayBuffer()).byteLength > TEXT_BYTES, "with room, the answer of its server is passed on");
   /** A request that announces a body and does not send it. */
   const announces = async (bytes: number) => {
     const client = new RawSocket({ port: here.port });
