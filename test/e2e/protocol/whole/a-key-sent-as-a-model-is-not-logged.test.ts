@@ -2,7 +2,28 @@
 // model.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { startGatewayHere } from "../../../rig/gateway.ts";
+import { startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+
+test("a model of the catalog has its own name in the log, whatever form it has", async (t) => {
+  const model = "sk-ant-tuned-1234567890abcdef";
+  const here = await startGatewayHere({
+    config: (places) =>
+      testConfig(places, (base) => ({
+        models: { [model]: base.models["chat-1"] },
+        groups: { money: { models: ["*"] } },
+      })),
+  });
+  t.after(() => here.close());
+  const { key } = await here.account();
+  const reply = await fetch(`${here.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content: "hello" }] }),
+  });
+  await reply.text();
+  assert.equal(reply.status, 200);
+  assert.equal((await here.requestEnd(reply.headers.get("x-request-id") ?? "")).model, model);
+});
 
 test("a key, also of another service, in place of the model's name is masked with asterisks, and other names are shown in one line", async () => {
   const here = await startGatewayHere();
