@@ -7,9 +7,10 @@ import { assertUsable, signIn } from "./world.ts";
 
 after(closeBrowser);
 
-/** Gives a page only the first snapshot of a stream. */
+/** Gives a page only the first snapshot of its first stream, however late it reads and however often it connects. */
 const FIRST_ONLY = `{
   const asked = window.fetch;
+  let isConnected = false;
   const first = () => {
     let text = "";
     const decoder = new TextDecoder();
@@ -17,13 +18,16 @@ const FIRST_ONLY = `{
       transform(bytes, to) {
         if (text.includes("\\n\\n")) return;
         text += decoder.decode(bytes, { stream: true });
-        to.enqueue(bytes);
+        const end = text.indexOf("\\n\\n");
+        if (end >= 0) to.enqueue(new TextEncoder().encode(text.slice(0, end + 2)));
       },
     });
   };
   window.fetch = async (...how) => {
+    if (String(how[0]).endsWith("/live") && isConnected) return new Promise(() => {});
     const response = await asked(...how);
-    if (!response.url.endsWith("/live") || !response.body) return response;
+    if (!response.url.endsWith("/live") || !response.ok) return response;
+    isConnected = true;
     return new Response(response.body.pipeThrough(first()), { status: response.status });
   };
 }`;
