@@ -15,8 +15,8 @@ import { LedgerTally } from "./tally.ts";
 
 /** Findings that are kept for one account; further ones are only counted. */
 const FINDINGS_MAX = 20;
-/** The number of later requests among which a second charge of the same request is noticed. */
-const RECENT_REQUESTS_MAX = 20_000;
+/** The number of later requests among which a second charge of the same request is noticed; at most twice as many. */
+const RECENT_REQUESTS_MIN = 20_000;
 /**
  * The double-entry accounts between which each kind of line may move money; `own` is the account or one of its cards.
  */
@@ -65,7 +65,12 @@ export class LedgerWalk {
   /** A request that the next line may complete with what was absorbed above the hold. */
   #request: OpenRequest | undefined;
   /** The latest charged requests, and their lines. */
-  readonly #recent = new Map<string, number>();
+  #recent = new Map<string, number>();
+  /**
+   * The ones before them, forgotten together: the first entry of a Map is found behind all that were deleted before it,
+   * which took 7 to 40 us of each line.
+   */
+  #earlier: ReadonlyMap<string, number> = new Map();
   #requestsOut: LedgerRequest[] = [];
   #paymentsOut: LedgerPayment[] = [];
 
@@ -216,14 +221,12 @@ export class LedgerWalk {
 
   /** A request is charged once. */
   #judgeTwice({ reference, seq }: LedgerLine): void {
-    const before = this.#recent.get(reference);
+    const before = this.#recent.get(reference) ?? this.#earlier.get(reference);
     if (before !== undefined) this.find("charged_twice", `Line ${before} already charged ${reference}.`, seq);
     this.#recent.set(reference, seq);
-    if (this.#recent.size <= RECENT_REQUESTS_MAX) return;
-    for (const oldest of this.#recent.keys()) {
-      this.#recent.delete(oldest);
-      return;
-    }
+    if (this.#recent.size < RECENT_REQUESTS_MIN) return;
+    this.#earlier = this.#recent;
+    this.#recent = new Map();
   }
 
   /** The charge and what was absorbed because neither hold nor funds covered it are together the whole price. */
