@@ -128,9 +128,10 @@ export function judge(facts: RetentionFacts): RetentionVerdict {
   let carry: readonly Entry[] | undefined;
   let early = false;
   let blocked = false;
-  let bytesLeft = facts.bytesTotal;
-  for (const segment of segments) {
-    if (segment.number === writing) break;
+  const closed = segments.slice(0, closedCount(segments, writing));
+  // Empty segments, such as those of many restarts, are removed in any case.
+  let bytesLeft = closed.reduce((left, { used, bytes }) => (used ? left : left - bytes), facts.bytesTotal);
+  for (const segment of closed) {
     const pressed = bytesLeft > bytesMax * PRESSURE_RATIO;
     const pins = pinned.get(segment.number);
     const verified = segment.number < verifiedBefore;
@@ -139,10 +140,16 @@ export function judge(facts: RetentionFacts): RetentionVerdict {
     blocked ||= pins !== undefined || (segment.used && !aged && !pressed);
     if (segment.used && (blocked || pins)) continue;
     early ||= segment.used && !verified;
-    bytesLeft -= segment.bytes;
+    if (segment.used) bytesLeft -= segment.bytes;
     remove.push(segment);
   }
   return { remove, early, carry: carry ?? [] };
+}
+
+/** How many segments are before the one being written. */
+function closedCount(segments: readonly Segment[], writing: number): number {
+  const at = segments.findIndex(({ number }) => number === writing);
+  return at < 0 ? segments.length : at;
 }
 
 /** A record that is being rewritten pins two segments: that of the copy on the disk, and that of the new one. */
