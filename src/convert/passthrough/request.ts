@@ -160,6 +160,7 @@ const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
   ],
   ["conversation", "Leave it out and send the whole conversation with each request."],
   ["background", "Leave it out, and set stream: true for long replies."],
+  ["background_options", "Leave it out; no response is created in the background here."],
   [
     "thread",
     "Leave it out and send the whole conversation with each request, as the tool runner of Anthropic's SDK does with thread: false.",

@@ -23,7 +23,7 @@ export const SHARED = shape(
     // llama.cpp's server lets n_predict override max_tokens on the chat path.
     limit: "n_predict num_predict max_new_tokens max_length max_gen_len max_decode_tokens max_tokens_to_sample",
     state: `
-    previous_response_id conversation background deferred container thread cached_content session_params
+    previous_response_id conversation background background_options deferred container thread cached_content session_params
     id_slot slot_id kv_transfer_params ec_transfer_params`,
     envelope: `
     extra_body extra_query extra_headers headers options parameters provider_options model_kwargs litellm_params

@@ -208,6 +208,7 @@ const STATE: readonly (readonly [Protocol, string, string])[] = [
   ["chat", '"prompt_cache_options":{"comparison_response_id":"r"}', "prompt_cache_options.comparison_response_id"],
   ["messages", '"diagnostics":{"previous_message_id":"m"}', "diagnostics.previous_message_id"],
   ["responses", '"background":true', "background"],
+  ["responses", '"background_options":{"completion_window":"2h"}', "background_options"],
 ];
 
 for (const [protocol, member, param] of STATE) {

@@ -77,6 +77,7 @@ const MEANINGS: readonly (readonly [Protocol, string, string | undefined])[] = [
   ["responses", "access_programs", "option"],
   ["responses", "previous_response_id", "state"],
   ["responses", "background", "state"],
+  ["responses", "background_options", "state"],
   ["responses", "max_tokens", "limit"],
 ];
 

@@ -103,6 +103,7 @@ function decodeRest(json: JsonObject, include: readonly unknown[], hostedCalls: 
     previous_response_id: "required",
     conversation: "required",
     prompt: "required",
+    background_options: "required",
     inference_geo: "required",
     context_management: "meaning",
   });

@@ -120,7 +120,7 @@ export const RESPONSES_READS = reads(
   {
     read: `model instructions include max_output_tokens parallel_tool_calls tool_choice temperature top_p top_k
       top_logprobs store safety_identifier user service_tier prompt_cache_key prompt_cache_options prompt_cache_retention metadata
-      moderation stream background truncation context_management previous_response_id conversation prompt inference_geo`,
+      moderation stream background background_options truncation context_management previous_response_id conversation prompt inference_geo`,
     hint: "stream_options max_tool_calls client_metadata access_programs image",
     refusals: "enable_thinking",
     unsaid: { speed: ["standard"] },

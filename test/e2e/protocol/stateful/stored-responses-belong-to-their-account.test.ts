@@ -322,6 +322,7 @@ test("if nothing is stored, the refusal names the settings that help", async () 
   }
   for (const [member, value] of [
     ["background", true],
+    ["background_options", { completion_window: "soonest" }],
     ["conversation", "conv_1"],
     ["prompt", { id: "pmpt_1" }],
   ] as const) {

@@ -25,6 +25,9 @@ const CASES: readonly (readonly [Protocol, Fields, string])[] = [
   ["responses", { conversation: { id: "conv_1" } }, "conversation"],
   ["responses", { prompt: { id: "pmpt_1" } }, "prompt"],
   ["responses", { background: true }, "background"],
+  // A longer window is cheaper at OpenAI, and an id groups what may be requests of several tenants.
+  ["responses", { background_options: { completion_window: "8h" } }, "background_options"],
+  ["responses", { background_options: { continuation_id: "c" } }, "background_options"],
   ["responses", { input: [{ type: "item_reference", id: "msg_1" }] }, "input[0].type"],
   ["responses", { input: said({ type: "input_file", file_id: "file-1" }) }, "input[0].content[0].file_id"],
   ["responses", { input: said({ type: "input_image", file_id: "file-1" }) }, "input[0].content[0].file_id"],
@@ -94,6 +97,7 @@ test("data that only looks like such a member is passed as data", async () => {
     ],
     ["responses", { tools: [{ type: "function", name: "web_search", parameters: schema }], service_tier: "auto" }],
     ["responses", { previous_response_id: null, conversation: null, background: false, prompt: null }],
+    ["responses", { background_options: null }],
   ];
   for (const [protocol, fields] of harmless) {
     const reply = await ask(here, protocol, account.key, fields);

@@ -129,6 +129,7 @@ const ROWS: readonly Row[] = [
   ["rule 21", "responses", "chat", { input: [hi, { type: "item_reference", id: "x" }] }, "input[1].type"],
   ["rule 30", "responses", "messages", { input: "hi", conversation: "conv_1" }, "conversation"],
   ["rule 30", "responses", "chat", { input: "hi", background: true }, "background"],
+  ["rule 30", "responses", "messages", { input: "hi", background_options: {} }, "background_options"],
   ["rule 30", "responses", "chat", { input: "hi", prompt: { id: "p" } }, "prompt"],
   ["rule 30", "responses", "messages", { input: "hi", include: ["message.output_text.logprobs"] }, "include"],
   [
