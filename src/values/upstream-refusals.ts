@@ -44,6 +44,10 @@ const NAMES: ReadonlyMap<string, RefusalMeaning> = new Map<string, RefusalMeanin
   ["content_policy_violation", "content_policy_violation"],
   // GitHub Copilot
   ["model_max_prompt_tokens_exceeded", "context_length_exceeded"],
+  // OpenAI, for kinds of refused content
+  ["bio_policy", "content_policy_violation"],
+  ["cyber_policy", "content_policy_violation"],
+  ["misalignment_policy_violation", "content_policy_violation"],
   // Azure OpenAI, Kimi, Alibaba
   ["content_filter", "content_policy_violation"],
   ["data_inspection_failed", "content_policy_violation"],
@@ -231,12 +235,16 @@ const UNITED: ReadonlySet<RefusalCode | undefined> = new Set<RefusalCode>([
   "content_policy_violation",
 ]);
 
+/** Codes for which Codex shows a notice of its own and ends the turn (openai/codex#31439). */
+export const NOTICE_CODES: ReadonlySet<string> = new Set(["bio_policy", "cyber_policy"]);
+
 /**
  * The code of a rejection for the client: the one of its meaning if that has one code for all servers, else the
  * server's own, which says more, else the one of its meaning.
  */
 export function shownCode(known: RefusalCode | undefined, own: string | undefined): string | undefined {
-  return UNITED.has(known) || own === undefined ? known : own;
+  if (own === undefined || NOTICE_CODES.has(own)) return own ?? known;
+  return UNITED.has(known) ? known : own;
 }
 
 /** The code as clients know it; undefined for any other. */

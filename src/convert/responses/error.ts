@@ -4,13 +4,18 @@
  */
 import type { ErrorAnswer } from "../../values/errors.ts";
 import type { JsonObject } from "../../values/json-object.ts";
-
+import { NOTICE_CODES } from "../../values/upstream-refusals.ts";
 import { streamError } from "../chat/error.ts";
 
 export { renderError } from "../chat/error.ts";
 
 /** Codes at which Codex ends the turn; it retries all others. */
-const FINAL_CODES: ReadonlySet<string> = new Set(["context_length_exceeded", "invalid_prompt", "insufficient_quota"]);
+const FINAL_CODES: ReadonlySet<string> = new Set([
+  "context_length_exceeded",
+  "invalid_prompt",
+  "insufficient_quota",
+  ...NOTICE_CODES,
+]);
 
 /**
  * The code with which known clients retry if that can help, and do not if it cannot (docs/errors.md, *When a stream
