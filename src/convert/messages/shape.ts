@@ -16,7 +16,8 @@ export function decodeTools(value: unknown): readonly ToolDefinition[] {
   );
 }
 
-function decodeTool(tool: JsonObject, param: string): ToolDefinition {
+/** One tool. @param param its path. */
+export function decodeTool(tool: JsonObject, param: string): ToolDefinition {
   const type = optionalText(tool.type, `${param}.type`);
   if (type === undefined || type === "custom") return ownTool(tool, param);
   const typed = messagesTyped(type);

@@ -89,14 +89,16 @@ class Refused extends Error {
  * @param param the member at fault, in the client's spelling.
  * @param detail one sentence about this request, with its full stop.
  * @param remedy what helps in this case, if the cause's own remedy does not say it.
+ * @param details what programs read of it in the form of Anthropic.
  */
 export function refuse(
   cause: Extract<Cause, "untranslatable" | "unsupported_parameter" | "wrong_type" | "missing_field">,
   param: string,
   detail: string,
   remedy?: string,
+  details?: JsonObject,
 ): never {
-  throw new Refused(refusal(cause, { param, detail, remedy }));
+  throw new Refused(refusal(cause, { param, detail, remedy }, { details }));
 }
 
 /**

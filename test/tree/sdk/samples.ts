@@ -37,6 +37,8 @@ const SPECIAL: readonly (readonly [end: RegExp, values: readonly unknown[]])[] =
   [/\[tool_search_call[^\]]*\]\.arguments$/, [{ query: "zqa" }, { query: "zqb" }]],
   [/logit_bias$/, [{ "50256": 5 }]],
   [/\.execution$/, ["client"]],
+  [/\[tool_addition\]\.tool\(\w+_reference\)\.(server_)?name$/, ["zqa", "zqc"]],
+  [/\[tool_removal\]\.tool\(\w+_reference\)\.(server_)?name$/, ["zqb", "zqd"]],
   [/allowed_tools\.tools$/, ["lookup", "search"].map((name) => [{ type: "function", function: { name } }])],
 ];
 
@@ -68,6 +70,9 @@ const DEMANDED: readonly (readonly [end: RegExp, members: Json])[] = [
   [/\[input_image[^\]]*\]$/, { image_url: "https://pictures.example/a.png" }],
   [/messages\[system\]$/, { content: "a note" }],
   [/\[function_call_output[^\]]*\]$/, { call_id: "call_1" }],
+  [/\[tool_addition\]$/, { tool: { type: "tool_reference", name: "zqa" } }],
+  [/\(tool_definition\)$/, { definition: { name: "zqa", input_schema: SCHEMA("zqa") } }],
+  [/\[tool_removal\]$/, { tool: { type: "tool_reference", name: "zqb" } }],
   [/\[(computer_screenshot)[^\]]*\]$/, { image_url: "https://pictures.example/a.png" }],
 ];
 
@@ -134,6 +139,8 @@ export const COMPLETE: Readonly<Record<Protocol, (body: Json) => Json>> = {
   },
   messages(body) {
     const messages: Message[] = [{ role: "user", content: "hello" }];
+    const changes = (list(body.messages) as Message[]).some((message) => message.role === "system");
+    if (changes) messages.push(WITHDRAWN);
     for (const message of list(body.messages) as Message[]) {
       const blocks = list(message.content) as Json[];
       const answered = message.role === "user" ? blocks.filter((block) => block.type === "tool_result") : [];
@@ -152,7 +159,10 @@ export const COMPLETE: Readonly<Record<Protocol, (body: Json) => Json>> = {
       }
     }
     if (messages.at(-1)?.role !== "user") messages.push({ role: "user", content: "go on" });
-    return { ...body, messages, ...offered(body, { name: "lookup", input_schema: SCHEMA("q") }) };
+    const tool = { name: "lookup", input_schema: SCHEMA("q") };
+    if (!changes) return { ...body, messages, ...offered(body, tool) };
+    const servers = JSON.stringify(messages).includes('"mcp_') ? SERVERS : [];
+    return { ...body, messages, tools: [...list(body.tools), ...CHANGEABLE, ...servers, tool] };
   },
   responses(body) {
     if (!Array.isArray(body.input)) {
@@ -176,6 +186,16 @@ export const COMPLETE: Readonly<Record<Protocol, (body: Json) => Json>> = {
     const tool = { type: "function", name: "lookup", parameters: SCHEMA("q") };
     return { ...body, input, ...offered(body, tool) };
   },
+};
+
+/** What changes of tools refer to. */
+const CHANGEABLE = ["zqa", "zqb", "zqc", "zqd"].map((name) => ({ name, input_schema: SCHEMA("q") }));
+const SERVERS = CHANGEABLE.map(({ name }) => ({ type: "mcp_toolset", mcp_server_name: name }));
+
+/** Withdraws tools, so that adding them makes a difference. */
+const WITHDRAWN = {
+  role: "system",
+  content: ["zqa", "zqc"].map((name) => ({ type: "tool_removal", tool: { type: "tool_reference", name } })),
 };
 
 const CALL_OF: Readonly<Record<string, Json>> = {

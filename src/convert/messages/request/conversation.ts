@@ -7,6 +7,7 @@ import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
+import { isToolChange, type OfferedTools } from "./tool-changes.ts";
 
 /** A text part with no other member. */
 export function plainText(value: string): TextPart {
@@ -33,13 +34,16 @@ function isServerTool(type: unknown): boolean {
 /** The turns of a body, and the values that its messages set. */
 export class MessagesConversation {
   readonly #list = new TurnList();
+  readonly #tools: OfferedTools;
   /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;
   /** System text before the first turn; it belongs to the leading system text. */
   readonly leading: TextPart[] = [];
   serverTools = false;
 
-  constructor(json: JsonObject) {
+  /** @param tools gets the changes of tools. */
+  constructor(json: JsonObject, tools: OfferedTools) {
+    this.#tools = tools;
     for (const [index, raw] of (optionalList(json.messages, "messages") ?? []).entries()) {
       this.#read(record(raw, `messages.${index}`), `messages.${index}`);
     }
@@ -93,14 +97,14 @@ export class MessagesConversation {
   #readSystem(message: JsonObject, blocks: readonly unknown[], param: string): void {
     const config = optionalRecord(message.output_config, `${param}.output_config`);
     if (isGiven(config?.effort)) this.effort = config?.effort;
-    const parts = blocks.map((raw, index) => {
+    const parts: TextPart[] = [];
+    for (const [index, raw] of blocks.entries()) {
       const path = `${param}.content.${index}`;
       const block = record(raw, path);
-      if (block.type !== "text") {
-        return refuse("untranslatable", path, `A ${nameOf(block)} block cannot be carried to this model.`);
-      }
-      return textBlock(block, path);
-    });
+      if (block.type === "text") parts.push(textBlock(block, path));
+      else if (isToolChange(block)) this.#tools.change(block, path);
+      else refuse("untranslatable", path, `A ${nameOf(block)} block cannot be carried to this model.`);
+    }
     if (!this.#list.isEmpty) this.#list.pushSystem(parts, param);
     else for (const part of parts) this.leading.push(part);
   }

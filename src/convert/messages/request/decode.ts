@@ -20,9 +20,10 @@ import {
 } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { unreadOf } from "../../rules/unread.ts";
-import { decodeToolChoice, decodeTools } from "../shape.ts";
+import { decodeToolChoice } from "../shape.ts";
 import { MessagesConversation, plainText, textBlock } from "./conversation.ts";
 import { MESSAGES_READS } from "./members.ts";
+import { OfferedTools } from "./tool-changes.ts";
 
 /**
  * A messages request as a hub request, or the refusal of it.
@@ -33,7 +34,8 @@ export function decodeRequest(json: JsonObject, facts: HubFacts): HubRequest | R
 }
 
 function decode(json: JsonObject, facts: HubFacts): HubRequest {
-  const conversation = new MessagesConversation(json);
+  const tools = new OfferedTools(json);
+  const conversation = new MessagesConversation(json, tools);
   const choice = decodeToolChoice(json.tool_choice);
   return {
     client: "messages",
@@ -41,7 +43,7 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
     stream: facts.stream,
     system: [...decodeSystem(json.system), ...conversation.leading.filter((part) => !isBlank(part.text))],
     turns: conversation.turns,
-    tools: decodeTools(json.tools),
+    tools: tools.offered,
     toolChoice: choice.choice,
     parallelTools: choice.parallel,
     outputLimit: decodeLimit(json.max_tokens),

@@ -3,7 +3,7 @@
  * 2, 3 and 31).
  */
 import { messagesTyped } from "../../rules/tool-typed.ts";
-import { byMember, reads } from "../../rules/unread.ts";
+import { byMember, type Inside, reads } from "../../rules/unread.ts";
 
 /**
  * `citations`: sources that the model cited in earlier turns. `cache_control`: breakpoints, which the other protocols
@@ -58,12 +58,6 @@ const ASSISTANT = byMember("type", {
   fallback: reads({ hint: "type from to trigger" }),
 });
 
-const MESSAGE = byMember("role", {
-  user: reads({ read: "role" }, { content: USER }),
-  assistant: reads({ read: "role" }, { content: ASSISTANT }),
-  system: reads({ read: "role" }, { content: TEXT, output_config: reads({ read: "effort" }) }),
-});
-
 const TOOL_NAMES = {
   hint: "cache_control defer_loading eager_input_streaming",
   lost: "input_examples allowed_callers max_characters",
@@ -72,6 +66,25 @@ const TOOL_NAMES = {
 const OWN_TOOL = reads({ read: "type name description input_schema strict", ...TOOL_NAMES });
 /** If the target does not know the type, the tool's schema is ours. */
 const TYPED_TOOL = reads({ read: "type name", ...TOOL_NAMES, lost: `${TOOL_NAMES.lost} strict` });
+
+/** Hosted tools have no table: they are left out and named as a whole. */
+const TOOL: Inside = ({ type }) => {
+  if (type === undefined || type === null || type === "custom") return OWN_TOOL;
+  return typeof type === "string" && messagesTyped(type) ? TYPED_TOOL : undefined;
+};
+
+const TOOL_CHANGE = reads(
+  { read: "type", hint: "cache_control" },
+  { tool: reads({ read: "type name server_name" }, { definition: TOOL }) },
+);
+
+const SYSTEM = byMember("type", { text: TEXT, tool_addition: TOOL_CHANGE, tool_removal: TOOL_CHANGE });
+
+const MESSAGE = byMember("role", {
+  user: reads({ read: "role" }, { content: USER }),
+  assistant: reads({ read: "role" }, { content: ASSISTANT }),
+  system: reads({ read: "role" }, { content: SYSTEM, output_config: reads({ read: "effort" }) }),
+});
 
 export const MESSAGES_READS = reads(
   {
@@ -84,10 +97,7 @@ export const MESSAGES_READS = reads(
   {
     system: TEXT,
     messages: MESSAGE,
-    tools: ({ type }) => {
-      if (type === undefined || type === null || type === "custom") return OWN_TOOL;
-      return typeof type === "string" && messagesTyped(type) ? TYPED_TOOL : undefined;
-    },
+    tools: TOOL,
     thinking: reads({
       read: "type budget_tokens",
       hint: "display block_binding",
