@@ -14,7 +14,7 @@ const SOCKET_BASE = "http://localhost";
 export interface TypedAddress {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: typeof fetch;
-  /** `--admin`: a URL, HOST:PORT or `unix:/path`. */
+  /** `--admin`: a URL, HOST:PORT or `unix:PATH`. */
   readonly admin?: string | undefined;
 }
 
@@ -45,7 +45,7 @@ function readBase(typed: string, from: string): string {
     // The text is not shown: it may contain a password.
     throw new CliFailure(
       2,
-      `${from} must be an address such as ${DEFAULT_URL}, without user name, password or query, or a socket: unix:/path.`,
+      `${from} must be an address such as ${DEFAULT_URL}, without user name, password or query, or a socket: unix:PATH.`,
     );
   }
   return url.href.replace(/\/+$/, "");

@@ -202,7 +202,7 @@ export function unreachable(name: string, error: unknown, write: boolean): CliFa
     const message = `The port of ${name} is blocked for HTTP (https://fetch.spec.whatwg.org/#port-blocking); nothing was sent.`;
     return new CliFailure(
       1,
-      `${message}\nGive the gateway another admin address: a port that is not blocked, or unix:/path.`,
+      `${message}\nGive the gateway another admin address: a port that is not blocked, or unix:PATH.`,
     );
   }
   if (CERTIFICATE.test(code)) {

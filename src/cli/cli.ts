@@ -23,6 +23,7 @@ import {
   type Own,
   optionHelp,
   pathOf,
+  refuseIgnored,
   requireAtOnce,
 } from "./command-line.ts";
 import { addExplainCommand } from "./explain-command.ts";
@@ -152,7 +153,7 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
     .option("--json", "print the answer as JSON")
     .option(
       "--admin <address>",
-      "the gateway's admin address or unix:/path; default: TOLLGATE_ADMIN_URL, or http://127.0.0.1:8788",
+      "the gateway's admin address or unix:PATH; default: TOLLGATE_ADMIN_URL, or http://127.0.0.1:8788",
     )
     .option("--data <dir>", "folder that holds the admin token; default: TOLLGATE_DATA, or ./data, then ./data/demo")
     .configureHelp({ showGlobalOptions: true, styleTitle: bold, optionDescription: optionHelp })
@@ -186,6 +187,8 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   addGuideCommands(program, io.stdout);
   addExamples(program);
   requireAtOnce(program);
+  refuseIgnored(program, () => program.opts<GlobalOptions>().json === true);
+  refuseUnused(program);
   return program;
 }
 
@@ -198,7 +201,7 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
   };
   program
     .command("serve")
-    .configureHelp(withoutPlace(program))
+    .configureHelp(without(program, PLACE))
     .description("run the gateway")
     .option(
       "--config <file>",
@@ -206,10 +209,14 @@ function addRunCommands(program: Command, io: CliIo, setExitStatus: (status: num
       pathOf,
     )
     .option("--pretty", "log lines for people instead of JSON")
-    .action(async (options: { config?: string; pretty?: true }) => io.serve(runOptions(options)));
+    .action(async (options: { config?: string; pretty?: true }, command: Command) => {
+      if (options.pretty && program.opts<GlobalOptions>().json)
+        command.error("error: --json and --pretty are two forms of the log; use one of them");
+      return io.serve(runOptions(options));
+    });
   program
     .command("check")
-    .configureHelp(withoutPlace(program))
+    .configureHelp(without(program, PLACE))
     .description("check the configuration; names each problem with file, line and key")
     .option("--config <file>", `configuration file; default: ${CONFIG_FILE}`, pathOf)
     .option("--store", "also check whether a Redis store accepts the credentials and can be used; nothing is written")
@@ -233,16 +240,40 @@ function refusePlace({ admin, data }: GlobalOptions): void {
   }
 }
 
-/** Help without these options, for commands that do not take them. */
-function withoutPlace(program: Command): ReturnType<Command["configureHelp"]> {
-  const place = ["--admin", "--data"];
+/** Options that locate a gateway. */
+const PLACE = ["admin", "data"] as const;
+
+/** Global options that a command does not use. */
+const UNUSED: Readonly<Record<string, readonly (keyof GlobalOptions)[]>> = {
+  init: ["data"],
+  schema: PLACE,
+  simulator: [...PLACE, "json"],
+  completion: [...PLACE, "json"],
+  man: [...PLACE, "json"],
+};
+
+/** Refuses global options that the command would ignore, and leaves them out of its help. */
+function refuseUnused(program: Command): void {
+  for (const command of program.commands) {
+    const names = UNUSED[command.name()];
+    if (names) command.configureHelp(without(program, names));
+  }
+  program.hook("preAction", (_program, command) => {
+    const typed = UNUSED[command.name()]?.find((name) => program.getOptionValueSource(name) === "cli");
+    if (typed !== undefined && command.parent === program)
+      command.error(`error: ${command.name()} does not use --${typed}`);
+  });
+}
+
+/** Help without these global options, for commands that do not take them. */
+function without(program: Command, names: readonly string[]): ReturnType<Command["configureHelp"]> {
   return {
     ...program.configureHelp(),
     visibleGlobalOptions: (command) =>
       program
         .createHelp()
         .visibleGlobalOptions(command)
-        .filter(({ long }) => !place.includes(long ?? "")),
+        .filter((option) => !names.includes(option.attributeName())),
   };
 }
 

@@ -71,6 +71,25 @@ function collectRequired(command: Command): void {
   for (const below of command.commands) collectRequired(below);
 }
 
+/**
+ * Refuses options that would be ignored: `--json` with another `--format`, and `--every` without `--follow`. Call it
+ * when all commands are defined.
+ * @param isJson whether `--json` was typed
+ */
+export function refuseIgnored(program: Command, isJson: () => boolean): void {
+  program.hook("preAction", (_program, command) => {
+    const isTyped = (name: string) => command.getOptionValueSource(name) === "cli";
+    // With --output, the format is that of the file, and --json that of the answer.
+    const format = isTyped("format") && !isTyped("output") ? command.getOptionValue("format") : "json";
+    if (isJson() && format !== "json") {
+      command.error(`error: --json and --format ${format} are two forms of the same output; use one of them`);
+    }
+    if (isTyped("every") && !isTyped("follow")) {
+      command.error("error: --every says how often --follow checks for new lines; use it with --follow");
+    }
+  });
+}
+
 /** The help of an option as commander writes it, and whether the option is required. */
 export function optionHelp(this: Help, option: Option): string {
   const words = Help.prototype.optionDescription.call(this, option);

@@ -92,6 +92,8 @@ async function showOrExport(admin: AdminClient, options: LedgerOptions, follower
   if (options.request !== undefined) return showRequest(admin, options.request, options);
   if (options.follow) return followLedger(admin, options, follower);
   if (options.last !== undefined || options.since !== undefined) return showNewest(admin, options);
+  if (options.before !== undefined)
+    throw new CliFailure(2, "--before is for newest first; use it with --last or --since.");
   if (format === "table") return options.attempts ? showAttempts(admin, options) : showLedger(admin, account, options);
   if (format !== "csv" && format !== "json") throw new CliFailure(2, "--format must be table, csv or json.");
   if (limit !== undefined)

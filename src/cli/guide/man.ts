@@ -28,7 +28,7 @@ export function manualPage(root: GuideCommand, version: string): string {
 }
 
 const ENVIRONMENT = [
-  ["TOLLGATE_ADMIN_URL", "The admin address of the gateway, as a URL or unix:/path; --admin takes precedence."],
+  ["TOLLGATE_ADMIN_URL", "The admin address of the gateway, as a URL or unix:PATH; --admin takes precedence."],
   ["TOLLGATE_ADMIN_TOKEN", "The gateway's admin token; default: the file admin-token in the data folder."],
   ["TOLLGATE_DATA", "The data folder that holds the admin token."],
   [

@@ -49,6 +49,8 @@ const OPTIONS: Readonly<Record<string, string>> = {
 
 /** @throws CliFailure 2 for an invalid number or amount */
 async function limitKey(client: AdminClient, id: string, options: KeyLimitOptions): Promise<CommandResult> {
+  if (options.cap && Object.keys(options).length === 1)
+    throw new CliFailure(2, "--cap changes caps; give at least one of them, or --clear.");
   const admin = asTyped(client, OPTIONS);
   const path = `/keys/${segment(id)}`;
   const { body: before } = await admin.call("GET", path);

@@ -3,6 +3,7 @@
  * itself: a URL may contain a password.
  */
 import { isIP, isIPv4, isIPv6 } from "node:net";
+import { resolve } from "node:path";
 import { Secret } from "../../values/secret.ts";
 import type { Address, StoreSettings, TlsSettings } from "../../values/settings.ts";
 import { LIMITS } from "../defaults.ts";
@@ -10,7 +11,7 @@ import { otherNetwork } from "./network.ts";
 
 export type ParsedText<T> = { readonly value: T } | { readonly wrong: string };
 
-/** `127.0.0.1:8787`, `[::1]:8787`, `localhost:8787` or `unix:/path`; port 0 lets the system choose. */
+/** `127.0.0.1:8787`, `[::1]:8787`, `localhost:8787` or `unix:PATH`; port 0 lets the system choose. */
 export function readAddress(text: string): ParsedText<Address> {
   if (text.startsWith("unix:")) {
     const path = text.slice(5);
@@ -22,7 +23,7 @@ export function readAddress(text: string): ParsedText<Address> {
   }
   const endpoint = readEndpoint(text);
   if (!endpoint) {
-    return { wrong: "must be IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:/path" };
+    return { wrong: "must be IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:PATH" };
   }
   if (isIP(endpoint.host) === 0 && endpoint.host !== "localhost") {
     return {
@@ -56,7 +57,8 @@ function hostOf(hostname: string): string {
  * other's port.
  */
 export function collide(a: Address, b: Address): boolean {
-  if (a.kind === "unix" || b.kind === "unix") return a.kind === "unix" && b.kind === "unix" && a.path === b.path;
+  if (a.kind === "unix" || b.kind === "unix")
+    return a.kind === "unix" && b.kind === "unix" && resolve(a.path) === resolve(b.path);
   if (a.port === 0 || a.port !== b.port) return false;
   const [one, other] = [hostsOf(a.host), hostsOf(b.host)];
   return one.some((host) => other.some((of) => host === of || takesIn(host, of) || takesIn(of, host)));

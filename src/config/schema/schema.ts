@@ -32,7 +32,7 @@ const address = (description: string, rest: { default: string; examples: string[
     description,
     ...rest,
     pattern: "(?:unix:.+|(?:[0-9.]+|localhost|\\[[0-9A-Fa-f:.]+\\]):[0-9]{1,5})",
-    rule: "IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:/path",
+    rule: "IP:PORT such as 127.0.0.1:8787 or [::1]:8787, localhost:PORT, or unix:PATH",
   });
 
 const workers = autoOrCount({
@@ -45,10 +45,13 @@ export const configSchema = section(
   { description: "The configuration of Tollgate." },
   {
     listen: optional(
-      address("Address on which clients are served, usually through a front (nginx, Envoy).", {
-        default: DEFAULTS.listen,
-        examples: ["127.0.0.1:8787", "[::1]:8787", "unix:/run/tollgate/tollgate.sock"],
-      }),
+      address(
+        "Address on which clients are served, usually through a front (nginx, Envoy). A PATH without a slash at its start is below the working folder.",
+        {
+          default: DEFAULTS.listen,
+          examples: ["127.0.0.1:8787", "[::1]:8787", "unix:/run/tollgate/tollgate.sock"],
+        },
+      ),
     ),
     admin: optional(
       address(

@@ -1,5 +1,5 @@
 /**
- * `--admin unix:/path`: commands use a gateway at a socket like one at an address, and report its absence as clearly.
+ * `--admin unix:PATH`: commands use a gateway at a socket like one at an address, and report its absence as clearly.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

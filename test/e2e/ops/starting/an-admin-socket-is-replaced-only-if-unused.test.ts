@@ -1,5 +1,5 @@
 /**
- * The file of `admin: unix:/path`: one left by a killed process does not prevent a start, one in use does, and its mode
+ * The file of `admin: unix:PATH`: one left by a killed process does not prevent a start, one in use does, and its mode
  * decides who may connect.
  */
 import assert from "node:assert/strict";
