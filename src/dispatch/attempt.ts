@@ -235,6 +235,10 @@ class Attempt<T> implements CallListener {
     const head = this.#head as ReplyHead;
     const { status } = head;
     const words = readUpstreamWords(this.#joined(), this.#choice.upstream.settings);
+    if (words.tlsFault !== undefined && status === 400) {
+      this.#fail(failure("tls_failed", `status 400: ${words.tlsFault}`, { status }));
+      return;
+    }
     const unknownModel = words.modelUnknown && (status === 400 || status === 422);
     // Usually, a 404 is about the model or the path.
     const ofItem = words.itemUnknown && status === 404;
@@ -364,5 +368,7 @@ const REFUSALS: ReadonlySet<FailureKind> = new Set<FailureKind>([
 
 function isRefused(kind: FailureKind, status: number | undefined): boolean {
   if (REFUSALS.has(kind)) return true;
+  // A server that refuses our certificate after the handshake has not read the request.
+  if (kind === "tls_failed" && status === undefined) return true;
   return status !== undefined && !ANSWER_STATUSES.has(status);
 }

@@ -47,8 +47,11 @@ const row = (cause: Cause, next: Next, health: FailureRow["health"], warning?: D
 
 const FAILURES = {
   connection_failed: row("upstream_unavailable", "anywhere", "local", "unreachable"),
-  connect_timeout: row("upstream_timeout", "anywhere", "local"),
+  connect_timeout: row("upstream_timeout", "anywhere", "local", "unreachable"),
+  /** Either side refuses the other's certificate, or there is no TLS, or another version of it. */
   tls_failed: row("upstream_unavailable", "other_upstream", "local", "tls"),
+  /** The connection broke in the TLS handshake. */
+  handshake_cut: row("upstream_unavailable", "anywhere", "local", "tls"),
   /** The connection broke after the request was written. */
   connection_cut: row("upstream_unavailable", "anywhere", "local"),
   /** Not HTTP, or HTTP that contradicts itself. */
@@ -152,6 +155,9 @@ const CODES: ReadonlyMap<string, FailureKind> = new Map<string, FailureKind>([
   ...codes("unsendable", "UND_ERR_INVALID_ARG UND_ERR_REQ_CONTENT_LENGTH_MISMATCH ERR_INVALID_ARG_TYPE"),
 ]);
 
+/** Codes of a connection that the other side has ended. */
+const CUT_BY_PEER: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "ECONNABORTED"]);
+
 /** OpenSSL's codes for a chain or a certificate that it does not accept. */
 const CERTIFICATE = /^(?:CERT_|CRL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_|HOSTNAME_|ERR_TLS_|ERR_SSL_|EPROTO$)/;
 
@@ -171,14 +177,16 @@ function codes(kind: FailureKind, names: string): [string, FailureKind][] {
 /**
  * Classifies an error of undici, node:net or node:tls. The error's message is left out: it can contain addresses, and a
  * proxy's message can contain credentials.
+ * @param inHandshake whether the connection is for TLS and could not be used yet.
  */
-export function failureOfError(error: unknown): Failure {
+export function failureOfError(error: unknown, inHandshake = false): Failure {
   const { name, code, message } = error as { name?: unknown; code?: unknown; message?: unknown };
   // undici's parser errors have no code if llhttp gives only a number.
   if (name === "HTTPParserError") return failure("bad_framing", name);
   const odd = code === "UND_ERR_SOCKET" ? UNDICI_REFUSALS.get(message) : undefined;
   if (odd !== undefined) return failure("bad_framing", odd);
   if (typeof code !== "string") return failure("connection_cut", "the connection failed");
+  if (inHandshake && CUT_BY_PEER.has(code)) return failure("handshake_cut", `${code} in the TLS handshake`);
   return failure(CODES.get(code) ?? (CERTIFICATE.test(code) ? "tls_failed" : "connection_cut"), code);
 }
 

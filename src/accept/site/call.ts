@@ -2,10 +2,12 @@
  * One request to the site, on its own connection, and its outcome. node:http writes and reads; this file decides when
  * the call is over.
  */
-import { type LookupAddress, lookup } from "node:dns";
+import { lookup } from "node:dns";
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as TlsAgent, request as tlsRequest } from "node:https";
-import { isIP, type LookupFunction, type Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
+import { sharedLookup } from "../../values/program/shared-lookup.ts";
+import { systemClock } from "../../values/time.ts";
 import { isSoundAnswer, isWebSocketAnswer, type RawHead } from "./head.ts";
 import type { SiteLimits } from "./slots.ts";
 
@@ -26,7 +28,7 @@ export class SiteAddress {
   readonly #tls: boolean;
   readonly #hostname: string;
   readonly #port: number;
-  readonly #lookup = sharedLookup();
+  readonly #lookup = sharedLookup(systemClock, lookup);
 
   /** @param url `http://` or `https://`, checked by the configuration. */
   constructor(url: string) {
@@ -168,48 +170,4 @@ export class SiteCall {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#resolve(outcome);
   }
-}
-
-/*
- * Caches the lookup of the site's name for all requests. The system's resolver runs in the few threads that also write
- * files, including the journal: a slow name server and many visitors must not occupy them all.
- */
-
-/** How long a lookup result is reused. */
-const REMEMBERED_MS = 10_000;
-
-type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
-
-/** Asks the system for all addresses of a name. */
-export type AskSystem = (hostname: string, answer: LookupCallback) => void;
-
-const askSystem: AskSystem = (hostname, answer) => lookup(hostname, { all: true }, answer);
-
-/** Makes a lookup function for one name: one query at a time. Its result is cached unless it was an error. */
-export function sharedLookup(
-  ask: AskSystem = askSystem,
-  nowMs: () => number = () => performance.now(),
-): LookupFunction {
-  let known: LookupAddress[] = [];
-  let knownUntilMs = 0;
-  const waiting: LookupCallback[] = [];
-  return (hostname, options, callback) => {
-    const give: LookupCallback = (error, addresses) => {
-      const [first] = addresses;
-      if (options.all) callback(error, addresses);
-      else callback(error, first?.address ?? "", first?.family);
-    };
-    if (nowMs() < knownUntilMs) {
-      // Calls back asynchronously, as the system's own lookup does.
-      process.nextTick(give, null, known);
-      return;
-    }
-    waiting.push(give);
-    if (waiting.length > 1) return;
-    ask(hostname, (error, addresses) => {
-      known = addresses;
-      knownUntilMs = error ? 0 : nowMs() + REMEMBERED_MS;
-      for (const each of waiting.splice(0)) each(error, addresses ?? []);
-    });
-  };
 }

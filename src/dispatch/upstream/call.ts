@@ -333,7 +333,7 @@ export class Call implements UpstreamHandler {
 
   #broken(error: Error): void {
     this.#cancelDiscard();
-    this.#fail(failureOfError(error));
+    this.#fail(failureOfError(error, this.#phase === "connecting" && this.#upstream.speaksTls));
   }
 
   #give(chunk: Uint8Array): void {

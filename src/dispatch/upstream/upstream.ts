@@ -9,13 +9,16 @@
  * For these reasons `blocking` is always false. With true, undici would check each head of an answer to decide whether
  * other requests may follow on its connection (0.25 % of the time of a whole reply).
  */
+import { lookup } from "node:dns";
 import type { Readable } from "node:stream";
-import { type ConnectionOptions, createSecureContext } from "node:tls";
+import { type ConnectionOptions, createSecureContext, TLSSocket } from "node:tls";
 import { isDeepStrictEqual } from "node:util";
-import type { Dispatcher as Undici } from "undici";
+import type { buildConnector, Dispatcher as Undici } from "undici";
 // Not by the package's own name, which also loads fetch, caches, mocks and WebSockets: 4 MB of heap, 11 MB of the
 // process.
+import connectorWith from "undici/lib/core/connect.js";
 import Pool from "undici/lib/dispatcher/pool.js";
+import { sharedLookup } from "../../values/program/shared-lookup.ts";
 import { PROTOCOLS } from "../../values/protocol.ts";
 import type { HeaderEdits } from "../../values/rules.ts";
 import type { TlsSettings, UpstreamSettings } from "../../values/settings.ts";
@@ -34,6 +37,12 @@ const KEEP_ALIVE_MS = 4_000;
 
 /** Cap on a server's own keep-alive hint. */
 const KEEP_ALIVE_HINT_MS_MAX = 60_000;
+
+/**
+ * A connection this old serves no further request. Under steady load it would otherwise be kept forever: its server's
+ * name may have other addresses meanwhile, and its certificate may have ended.
+ */
+const CONNECTION_AGE_MS_MAX = 600_000;
 
 /** Names and values of a reply's head together; undici's error for more is UND_ERR_HEADERS_OVERFLOW. */
 const REPLY_HEAD_BYTES_MAX = 16_384;
@@ -102,24 +111,31 @@ export class Upstream {
       connections: settings.maxConcurrency * (settings.protocol === "responses" ? 2 : 1),
       pipelining: 1,
       allowH2: false,
-      // Cleans up the socket. The effective timer is in `Call`: it starts with the request and is exact.
-      connectTimeout: settings.timeouts.connectMs,
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_HINT_MS_MAX,
+      clientTtl: CONNECTION_AGE_MS_MAX,
       maxHeaderSize: REPLY_HEAD_BYTES_MAX,
-      connect: {
+      connect: connector({
+        allowH2: false,
+        // Cleans up the socket. The effective timer is in `Call`: it starts with the request and is exact.
+        timeout: settings.timeouts.connectMs,
+        lookup: sharedLookup(parts.clock, lookup),
         // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect here.
         rejectUnauthorized: true,
         ...tlsOptions(settings.tls),
-      },
+      }),
     });
   }
 
   /** Method and address without a query, for messages to the operator. */
   get asked(): string {
     return `POST ${this.#origin}${this.#path}`;
+  }
+
+  get speaksTls(): boolean {
+    return this.#origin.startsWith("https:");
   }
 
   /** Sends one request. Every outcome, including undici's own refusals, goes only to the handler. */
@@ -194,6 +210,21 @@ function piecesOf(body: Uint8Array): Readable {
   }
   // undici accepts iterables (https://undici.nodejs.org/#/docs/api/Dispatcher), but its types do not say so.
   return pieces() as unknown as Readable;
+}
+
+/**
+ * Opens connections as undici does. With TLS 1.3 a server that refuses our certificate says so after the handshake, by
+ * an alert, and then ends the connection. undici would report only the end. A connection that is destroyed at the alert
+ * fails for the reason in it.
+ */
+function connector(options: buildConnector.BuildOptions): buildConnector.connector {
+  const connect = connectorWith(options);
+  return (to, done) =>
+    connect(to, (...[error, socket]) => {
+      if (error) return done(error, null);
+      if (socket instanceof TLSSocket) socket.once("error", (alert) => socket.destroy(alert));
+      done(null, socket);
+    });
 }
 
 /** One context for all connections of the pool: PEM texts are parsed once, and errors appear at once. */

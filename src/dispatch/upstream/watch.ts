@@ -2,6 +2,7 @@
 
 import type { Log } from "../../telemetry/log.ts";
 import type { Metrics } from "../../telemetry/metrics.ts";
+import { RESOLVER_FAILED } from "../../values/program/shared-lookup.ts";
 import type { DispatchWarning } from "../ask.ts";
 import type { DispatcherOptions } from "../dispatcher.ts";
 import type { UpstreamReport } from "./pool.ts";
@@ -39,12 +40,17 @@ export function watchUpstreams({ metrics, log, notify }: Watching): Listening {
 }
 
 /** Where the mistake usually is if an upstream answers 404 or 405, is unreachable, or fails the TLS check. */
-function lookAt({ kind, status }: DispatchWarning): { readonly look_at?: string } {
+function lookAt({ kind, reason, status }: DispatchWarning): { readonly look_at?: string } {
+  if (kind === "unreachable" && reason === RESOLVER_FAILED) {
+    return {
+      look_at: "the name servers of this machine (/etc/resolv.conf): they do not answer, or answer with an error",
+    };
+  }
   if (kind === "unreachable") return { look_at: "whether the upstream runs, then host and port of its base_url" };
   if (kind === "tls") {
     return {
       look_at:
-        "whether the upstream speaks TLS (without it base_url begins with http://), then its certificate and tls",
+        "whether base_url begins with https:// (the upstream speaks TLS) or http://, then its certificate, and tls of the upstream",
     };
   }
   if (status !== 404 && status !== 405) return {};

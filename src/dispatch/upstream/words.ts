@@ -30,6 +30,8 @@ interface UpstreamWords {
   readonly meaning: RefusalMeaning | undefined;
   /** The members that programs read, not yet cleaned. */
   readonly names: UpstreamErrorNames;
+  /** What a 400 says is wrong with TLS between the gateway and the upstream, for the operator. */
+  readonly tlsFault: string | undefined;
 }
 
 const MESSAGE_LENGTH_MAX = 2_000;
@@ -70,12 +72,32 @@ const NO_WORDS: UpstreamWords = {
   reasoningRefused: false,
   meaning: undefined,
   names: {},
+  tlsFault: undefined,
 };
+
+const EXPECTS_TLS = "it expects TLS at this port";
+
+/**
+ * The pages of nginx, Go and Apache about how the gateway connects: nginx accepts any client certificate in the
+ * handshake, and refuses it in an answer. They are matched with their markup, because a page that quotes a request
+ * escapes that.
+ */
+const TLS_PAGES: readonly (readonly [RegExp, string])[] = [
+  [/<center>No required SSL certificate was sent<\/center>/, "it demands a client certificate"],
+  [/<center>The SSL certificate error<\/center>/, "it refuses the client certificate"],
+  [/<center>The plain HTTP request was sent to HTTPS port<\/center>/, EXPECTS_TLS],
+  [/^Client sent an HTTP request to an HTTPS server\.\n?$/, EXPECTS_TLS],
+  [/^Reason: You're speaking plain HTTP to an SSL-enabled server port\.<br \/>$/m, EXPECTS_TLS],
+];
 
 /** @param body the refusal's body, at most some tens of KiB; need not be JSON. */
 export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings): UpstreamWords {
-  const outer = readJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
-  if (outer === undefined) return NO_WORDS;
+  const whole = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
+  const outer = readJson(whole);
+  if (outer === undefined) {
+    const tlsFault = TLS_PAGES.find(([page]) => page.test(whole))?.[1];
+    return tlsFault === undefined ? NO_WORDS : { ...NO_WORDS, tlsFault };
+  }
   const answer = providersOwn(outer) ?? outer;
   const error = isObject(answer.error) ? answer.error : answer;
   const finding = findingIn(answer, error);
@@ -92,6 +114,7 @@ export function readUpstreamWords(body: Uint8Array, settings: UpstreamSettings):
     // What is wrong with a member of the request says nothing about the operator's account.
     meaning: isOfBody && isOfOperator(meaning) ? undefined : meaning,
     names: error.param == null && finding?.place ? { code: error.code, param: paramOf(finding.place) } : error,
+    tlsFault: undefined,
   };
 }
 

@@ -11,7 +11,9 @@ import { createMetrics } from "../../../src/telemetry/metrics.ts";
 
 const WARNING = { upstream: "east", model: "m", status: undefined, reason: "ECONNREFUSED", asked: "POST http://x/" };
 
-function loggedFor(warning: Pick<DispatchWarning, "kind" | "status">): Record<string, unknown> {
+function loggedFor(
+  warning: Pick<DispatchWarning, "kind" | "status"> & Partial<DispatchWarning>,
+): Record<string, unknown> {
   const lines: string[] = [];
   const log = createLog({ level: "warn", destination: { write: (line) => void lines.push(line) } });
   watchUpstreams({ metrics: createMetrics(), log }).onWarning({ ...WARNING, ...warning });
@@ -22,6 +24,7 @@ function loggedFor(warning: Pick<DispatchWarning, "kind" | "status">): Record<st
 test("an unreachable upstream and a missing path get different hints", () => {
   for (const [warning, words] of [
     [{ kind: "unreachable", status: undefined }, /runs.*host and port/],
+    [{ kind: "unreachable", status: undefined, reason: "EAI_AGAIN" }, /name servers/],
     [{ kind: "tls", status: undefined }, /speaks TLS.*http:\/\/.*certificate/],
     [{ kind: "model_not_found", status: 404 }, /base_url.*\/v1/],
     [{ kind: "unexpected_status", status: 405 }, /base_url.*\/v1/],

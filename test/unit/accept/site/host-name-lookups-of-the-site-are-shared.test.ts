@@ -2,48 +2,9 @@
 import assert from "node:assert/strict";
 import { PerformanceObserver } from "node:perf_hooks";
 import test from "node:test";
-import { type AskSystem, sharedLookup } from "../../../../src/accept/site/call.ts";
 import { startRawSite } from "../../../rig/raw-site.ts";
 import { exchange } from "../../../rig/raw-socket.ts";
 import { startEcho } from "../echo.ts";
-
-const ADDRESSES = [
-  { address: "192.0.2.1", family: 4 },
-  { address: "2001:db8::1", family: 6 },
-];
-
-test("row H7: concurrent lookups share one query, an answer is cached for ten seconds, and an error is not cached", async () => {
-  const asked: Parameters<AskSystem>[1][] = [];
-  let nowMs = 0;
-  const lookup = sharedLookup(
-    (hostname, answer) => {
-      assert.equal(hostname, "site.test");
-      asked.push(answer);
-    },
-    () => nowMs,
-  );
-  const look = (all: boolean) =>
-    new Promise((resolve) => {
-      lookup("site.test", { all }, (error, address, family) => resolve(error?.message ?? [address, family]));
-    });
-  const failing = [look(true), look(false)];
-  assert.equal(asked.length, 1);
-  asked[0]?.(new Error("no name server"), []);
-  assert.deepEqual(await Promise.all(failing), ["no name server", "no name server"]);
-  const waiting = [look(true), look(false), look(true)];
-  assert.equal(asked.length, 2);
-  asked[1]?.(null, ADDRESSES);
-  const whole = [ADDRESSES, undefined];
-  assert.deepEqual(await Promise.all(waiting), [whole, ["192.0.2.1", 4], whole]);
-  nowMs = 9_999;
-  assert.deepEqual(await look(false), ["192.0.2.1", 4]);
-  assert.equal(asked.length, 2);
-  nowMs = 10_000;
-  const again = look(true);
-  assert.equal(asked.length, 3);
-  asked[2]?.(null, ADDRESSES);
-  assert.deepEqual(await again, whole);
-});
 
 test("row H7: all visits to a site share one lookup", async (t) => {
   const site = await startRawSite(t);
