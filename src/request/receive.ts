@@ -61,6 +61,7 @@ export async function readRequest(run: Run, key: WellFormedKey, parts: PipelineP
   const read = isWhole ? shown : await withReferences(shown, key.tag, endpoint.read, parts, unproven);
   if (refused) return refused;
   if (isRefusal(body) || isRefusal(read)) return { read, view, address };
+  run.model = read.envelope.model;
   // The items that it refers to exist in addition to the body. If the key was not checked, both are small.
   const noRoom = read.body === body || view === undefined ? undefined : room.hold(body.length + read.body.length);
   return noRoom ?? parts.overload.at("body", key) ?? { read, view, address };

@@ -63,6 +63,8 @@ export interface Run {
   readonly request: AcceptedRequest;
   readonly reply: Reply;
   readonly record: RequestRecord;
+  /** The model as the client typed it, once the body has been read; refusals name it. */
+  model: string | undefined;
   permit: Permit | undefined;
   /** Whether the request asks for reasoning, by any of the members that do so. */
   asksToThink: boolean;

@@ -9,7 +9,7 @@ import { openExchange } from "../convert/bridge.ts";
 import { NOTHING_PRODUCED } from "../convert/produced.ts";
 import { asksToThink } from "../convert/thinking-asked.ts";
 import type { Ending } from "../settle/meter.ts";
-import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
+import { ERROR_ROWS, isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { admitRequest, openHold } from "./admission.ts";
 import { relayStreamed, relayWhole } from "./answer.ts";
@@ -56,6 +56,7 @@ export async function serveModel(
     request,
     reply,
     record,
+    model: undefined,
     permit: undefined,
     totalMs: 0,
     asksToThink: false,
@@ -110,10 +111,19 @@ async function takeSteps(run: Run, parts: PipelineParts): Promise<Refusal | unde
   return await relayWhole(run, permit, answered, parts);
 }
 
+/**
+ * A refusal with the request's model and group, so that its message names them whatever the cause is. A refused key is
+ * at fault for every model.
+ */
+function withSubject(refused: Refusal, { model, permit }: Run): Refusal {
+  if (model === undefined || ERROR_ROWS[refused.cause].status === 401) return refused;
+  return { ...refused, facts: { model, group: permit?.group.name, ...refused.facts } };
+}
+
 function refuse(run: Run, refused: Refusal, parts: PipelineParts): void {
   const { reply, record, request, protocol } = run;
   if (reply.gone || reply.opened) return;
-  const limited = refuseBadKey(refused, request, parts.failedKeys);
+  const limited = refuseBadKey(withSubject(refused, run), request, parts.failedKeys);
   const { answer, status, headers, body } = render(
     limited,
     protocol,

@@ -240,9 +240,9 @@ const PAGE_HEADERS: ReplyHeaders = Object.freeze({
   "referrer-policy": "no-referrer",
 });
 
-/** The page if there is no configuration. */
+/** The page if there is no configuration. Only programs send a POST here, so it gets the hint, whatever it carries. */
 function builtInSite(request: SiteRequest, reply: Reply): void {
-  const hint = request.meantForApi ? hintOf(request.path) : {};
+  const hint = request.method === "POST" ? hintOf(request.path) : {};
   reply.whole(200, { ...PAGE_HEADERS, ...hint }, PAGE);
 }
 

@@ -21,6 +21,19 @@ test("row 43: a POST to the root is 200 with a static page of text/html and a hi
   assert.equal(echo.requests.length, 0);
 });
 
+// fetch() sends a text as text/plain, so a program with a wrong address may send neither JSON nor a key.
+test("a POST to the root without a key and JSON gets the hint, too", async (t) => {
+  const echo = await startEcho(t);
+  const text = ["Content-Type: text/plain;charset=UTF-8", "Content-Length: 2"];
+  for (const headers of [[], text]) {
+    const body = headers.length === 0 ? "" : "{}";
+    const [response] = await exchange(echo.target, request({ line: "POST / HTTP/1.1", headers, body, key: undefined }));
+    assert.equal(response?.status, 200);
+    assert.match(response.headers["content-type"] ?? "", /^text\/html/);
+    assert.match(response.headers["x-tollgate-hint"] ?? "", /^use \/v1\/chat\/completions or/);
+  }
+});
+
 // An SDK with a base address without /v1 took the page, a 200, for a model's answer.
 test("a POST of JSON, or with a key, to any other path is a 404 in JSON with the path that was probably meant", async (t) => {
   const echo = await startEcho(t);
@@ -71,7 +84,7 @@ test("any other request gets the page at any path", async (t) => {
   }
 });
 
-test("a visitor without a key and JSON gets no hint", async (t) => {
+test("a visitor who sends no POST gets no hint", async (t) => {
   const echo = await startEcho(t);
   const [response] = await exchange(echo.target, request({ ...PAGE, key: undefined }));
   assert.equal(response?.status, 200);

@@ -88,6 +88,7 @@ for (const protocol of PROTOCOL_LIST) {
     const error = await errorOf(reply);
     assert.equal(reply.status, 500);
     assert.deepEqual([error.type, error.cause], [protocol === "messages" ? "api_error" : "server_error", "internal"]);
+    assert.ok(error.message.endsWith(` Model: "${DEFECT}".`), error.message);
     assert.ok(text.includes(reply.headers.get("x-request-id") ?? "nothing"));
     assert.ok(!text.includes("canary") && !text.includes(".ts"));
     assert.ok(JSON.stringify(here.log).includes("a canary of a defect"), "the defect is logged");
