@@ -9,7 +9,7 @@ import { record, refuse, text } from "../../rules/read.ts";
 import { decodeTool, decodeTools } from "../shape.ts";
 
 /** The tools of one name: several only if `tools` has the name twice. */
-interface Named {
+interface ToolsOfName {
   readonly definitions: ToolDefinition[];
   isOffered: boolean;
 }
@@ -23,7 +23,7 @@ export function isToolChange({ type }: JsonObject): boolean {
 export class OfferedTools {
   readonly #declared: readonly ToolDefinition[];
   /** In the order of their first definitions, so that a tool returns to its old place. Undefined: nothing is changed. */
-  #named: Map<string, Named> | undefined;
+  #named: Map<string, ToolsOfName> | undefined;
 
   constructor(json: JsonObject) {
     this.#declared = decodeTools(json.tools);
@@ -67,8 +67,8 @@ export class OfferedTools {
 const UNRESOLVED = { error_code: "tool_reference_unresolved" };
 const CONFLICT = { error_code: "tool_name_conflict" };
 
-function byName(tools: readonly ToolDefinition[]): Map<string, Named> {
-  const named = new Map<string, Named>();
+function byName(tools: readonly ToolDefinition[]): Map<string, ToolsOfName> {
+  const named = new Map<string, ToolsOfName>();
   for (const tool of tools) {
     const name = nameOf(tool);
     const same = named.get(name);
