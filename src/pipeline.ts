@@ -66,6 +66,8 @@ export async function openPipeline(parts: OpenPipelineParts, opened: ClosingStep
     ...watchUpstreams({ metrics, log, notify: (kind, data) => notices.note(kind, data) }),
   });
   opened.push(() => dispatcher.close());
+  // Before all streams, whose slots would go to requests that wait.
+  cut.addEventListener("abort", () => dispatcher.stop(), { once: true });
   const tracing = await tracingOf(traces, parts);
   opened.push(() => tracing.close());
   setMaxListeners(0, cut); // One per running stream, removed at its end.

@@ -3,6 +3,7 @@
  * can still fail over; from acceptance on, the bytes belong to the caller.
  */
 
+import type { TransientList } from "../values/collections/transient.ts";
 import type { Clock, Cohort } from "../values/time.ts";
 import { codeOfMeaning } from "../values/upstream-refusals.ts";
 import { quoted } from "../values/words/shown.ts";
@@ -49,6 +50,7 @@ const STREAM_TYPES: ReadonlySet<string> = new Set(["text/event-stream", "text/pl
 
 const TOO_LARGE = failure("too_large", `a whole reply over ${WHOLE_BYTES_MAX} bytes`);
 const UNDECIDED = failure("too_large", `nothing to accept in the first ${INSPECTED_BYTES_MAX} bytes`);
+const STOPPED = failure("stopped", "the gateway ended first");
 
 export type AttemptResult =
   | {
@@ -61,24 +63,34 @@ export type AttemptResult =
   | { readonly kind: "failed"; readonly failure: Failure; readonly record: AttemptRecord }
   | { readonly kind: "client_gone"; readonly record: AttemptRecord };
 
-/**
- * Runs one attempt. Releases the choice's slot when the upstream is done, and reports the outcome to its health.
- * @param cohort groups what upstreams send in one turn of the event loop.
- * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
- */
-export function runAttempt<T>(
-  ask: DispatchAsk<T>,
-  choice: Choice<T>,
-  clock: Clock,
-  cohort: Cohort,
-): Promise<AttemptResult> {
-  return new Promise((resolve, reject) => new Attempt(ask, choice, clock, cohort, resolve, reject));
+/** An attempt that has neither an answer nor a failure yet. */
+export interface UndecidedAttempt {
+  /** The gateway ends: so does the attempt. */
+  stop(): void;
 }
 
-class Attempt<T> implements CallListener {
+interface AttemptParts {
+  readonly clock: Clock;
+  /** Groups what upstreams send in one turn of the event loop. */
+  readonly cohort: Cohort;
+  /** The attempt is in this list until it is decided. */
+  readonly undecided: TransientList<UndecidedAttempt>;
+}
+
+/**
+ * Runs one attempt. Releases the choice's slot when the upstream is done, and reports the outcome to its health.
+ * @returns how it ended; rejects only when the inspector throws, which is a defect of ours.
+ */
+export function runAttempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, parts: AttemptParts): Promise<AttemptResult> {
+  return new Promise((resolve, reject) => new Attempt(ask, choice, parts, resolve, reject));
+}
+
+class Attempt<T> implements CallListener, UndecidedAttempt {
   readonly #ask: DispatchAsk<T>;
   readonly #choice: Choice<T>;
   readonly #clock: Clock;
+  readonly #undecided: AttemptParts["undecided"];
+  readonly #place: ReturnType<AttemptParts["undecided"]["add"]>;
   readonly #call: Call;
   readonly #resolve: (result: AttemptResult) => void;
   readonly #reject: (defect: unknown) => void;
@@ -93,14 +105,15 @@ class Attempt<T> implements CallListener {
   constructor(
     ask: DispatchAsk<T>,
     choice: Choice<T>,
-    clock: Clock,
-    cohort: Cohort,
+    { clock, cohort, undecided }: AttemptParts,
     resolve: (result: AttemptResult) => void,
     reject: (defect: unknown) => void,
   ) {
     this.#ask = ask;
     this.#choice = choice;
     this.#clock = clock;
+    this.#undecided = undecided;
+    this.#place = undecided.add(this);
     this.#resolve = resolve;
     this.#reject = reject;
     // Not `once`, which costs 0.2 us: the listener is removed when the attempt is decided, also when the client
@@ -278,6 +291,12 @@ class Attempt<T> implements CallListener {
     this.#resolve({ kind: "failed", failure: { ...failed, status }, record });
   }
 
+  stop(): void {
+    // An answer that was already read is delivered.
+    this.#call.catchUp();
+    this.#fail(STOPPED);
+  }
+
   readonly #clientGone = (): void => {
     // An answer that was already read is billed by its own count.
     this.#call.catchUp();
@@ -298,6 +317,7 @@ class Attempt<T> implements CallListener {
     upstream.health.report({ kind: verdict, model: route.upstreamModel, retryAfterS, startedAtMs, probe }, decidedMs);
     this.#cancelRefusal?.();
     this.#readingTurn?.end();
+    this.#undecided.delete(this.#place);
     this.#ask.signal.removeEventListener("abort", this.#clientGone);
     return decidedMs;
   }

@@ -5,11 +5,12 @@
 
 import { withoutRepeats } from "../telemetry/log.ts";
 import type { Route } from "../values/catalog.ts";
+import { TransientList } from "../values/collections/transient.ts";
 import { isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { UpstreamSettings } from "../values/settings.ts";
 import { type Clock, Cohort } from "../values/time.ts";
 import type { Answered, AttemptRecord, DispatchAsk, DispatchWarning, Unanswered } from "./ask.ts";
-import { type AttemptResult, runAttempt } from "./attempt.ts";
+import { type AttemptResult, runAttempt, type UndecidedAttempt } from "./attempt.ts";
 import {
   Affinity,
   begun,
@@ -61,6 +62,11 @@ export interface Dispatcher {
   inFlight(): ReadonlyMap<string, number>;
   /** The state of every configured upstream. */
   report(): readonly UpstreamReport[];
+  /**
+   * Refuses what has no answer yet, and every later request, with `draining`. Streams that have begun go on; the caller
+   * ends them.
+   */
+  stop(): void;
   /** Lets running attempts finish, then closes all connections. */
   close(): Promise<void>;
 }
@@ -74,15 +80,21 @@ class RoutingDispatcher implements Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #budget = new RetryBudget();
   readonly #affinity: Affinity;
-  readonly #cohort: Cohort;
+  readonly #attemptParts: Parameters<typeof runAttempt>[2];
+  readonly #undecided = new TransientList<UndecidedAttempt>();
   readonly #pool: UpstreamPool;
+  #isStopped = false;
   /** Rate-limited warnings by upstream, kind and model: without it, each request would repeat them. */
   readonly #warned = new Map<string, (reason: string) => void>();
 
   constructor(options: DispatcherOptions) {
     this.#options = options;
     this.#affinity = new Affinity(options.clock);
-    this.#cohort = new Cohort(options.clock);
+    this.#attemptParts = {
+      clock: options.clock,
+      cohort: new Cohort(options.clock),
+      undecided: this.#undecided,
+    };
     this.#pool = new UpstreamPool(options.upstreams, {
       clock: options.clock,
       random: options.random,
@@ -100,30 +112,34 @@ class RoutingDispatcher implements Dispatcher {
    * answer: the question may be a change, which must not be cut while the server makes it.
    */
   async #runInTurn<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
-    const upstream = this.#pool.get(ask.routes[0]?.upstream ?? "");
-    // A signal that has aborted reports nothing any more: the question would wait for its turn without its client.
-    if (!upstream || ask.signal.aborted) return this.#run(ask);
     const { clock } = this.#options;
-    const leftMs = Math.max(0, ask.deadlineMs - clock.monotonicMs());
-    const come = Promise.withResolvers<boolean>();
-    const turn = upstream.askingTurns.take(() => come.resolve(true), ask.readsFor);
-    const giveUp = () => come.resolve(false);
-    const cancel = clock.after(leftMs, giveUp);
-    ask.signal.addEventListener("abort", giveUp);
-    try {
-      if (turn.isNow || (await come.promise) || ask.signal.aborted)
-        return await this.#run({ ...ask, deadlineMs: clock.monotonicMs() + leftMs });
-      return refused(allFull(upstream.slots.retryAfterS()), []);
-    } finally {
-      turn.end();
-      cancel();
-      ask.signal.removeEventListener("abort", giveUp);
+    const { deadlineMs, readsFor, signal } = ask;
+    const leftMs = Math.max(0, deadlineMs - clock.monotonicMs());
+    const find = () => this.#pool.get(ask.routes[0]?.upstream ?? "");
+    // A signal that has aborted reports nothing any more: the question would wait for its turn without its client.
+    for (let upstream = find(); upstream && !signal.aborted && !this.#isStopped; upstream = find()) {
+      const come = Promise.withResolvers<"now" | "again" | "late">();
+      const again = () => come.resolve("again");
+      const turn = upstream.askingTurns.take(() => come.resolve("now"), readsFor, again);
+      const cancel = clock.after(Math.max(0, deadlineMs - clock.monotonicMs()), () => come.resolve("late"));
+      signal.addEventListener("abort", again);
+      try {
+        const waited = turn.isNow ? "now" : await come.promise;
+        if (waited === "now") return await this.#run({ ...ask, deadlineMs: clock.monotonicMs() + leftMs });
+        if (waited === "late") return refused(allFull(upstream.slots.retryAfterS()), []);
+      } finally {
+        turn.end();
+        cancel();
+        signal.removeEventListener("abort", again);
+      }
     }
+    return this.#run(ask);
   }
 
   async #run<T>(ask: DispatchAsk<T>): Promise<Answered<T> | Unanswered> {
     const attempts: AttemptRecord[] = [];
     if (ask.signal.aborted) return gone(attempts);
+    if (this.#isStopped) return refused(refusal("draining"), attempts);
     const routes = this.#ordered(ask);
     const chosen = choose(ask, routes, this.#pool);
     const first = chosen.kind === "full" ? await this.#waitedFor(ask, routes, chosen.candidates) : resultOf(chosen);
@@ -136,11 +152,16 @@ class RoutingDispatcher implements Dispatcher {
     let choice: Choice<T> = first;
     let inBudget = false;
     for (;;) {
+      if (this.#isStopped) {
+        release(choice);
+        return refused(refusal("draining"), attempts);
+      }
       const result: AttemptResult = await this.#attempt(ask, choice, inBudget);
       attempts.push(result.record);
       if (result.kind === "answered") return this.#answered(ask, choice, result, attempts);
       if (result.kind === "client_gone" || ask.signal.aborted) return gone(attempts);
       this.#warn(ask, choice, result.failure);
+      if (this.#isStopped) return refused(refusalOf(result.failure), attempts);
       const isForReasoning: boolean = rowOf(result.failure).next === "without_reasoning";
       const next = isForReasoning
         ? await this.#withoutReasoning(ask, choice.route, attempts.length)
@@ -163,6 +184,13 @@ class RoutingDispatcher implements Dispatcher {
 
   report(): readonly UpstreamReport[] {
     return this.#pool.report();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    // First, so that the slots of the others go to nobody.
+    this.#pool.dissolveQueues();
+    for (const attempt of this.#undecided.values()) attempt.stop();
   }
 
   async close(): Promise<void> {
@@ -197,7 +225,10 @@ class RoutingDispatcher implements Dispatcher {
     return found;
   }
 
-  /** If an ejection or a reload dissolves the queue, the request chooses again, and its waiting time continues. */
+  /**
+   * If an ejection or a reload dissolves the queue, the request chooses again, and its waiting time continues. If the
+   * gateway ends, it is refused.
+   */
   async #queued<T>(
     ask: DispatchAsk<T>,
     routes: readonly Route[],
@@ -218,6 +249,7 @@ class RoutingDispatcher implements Dispatcher {
         // The slot was released because the upstream's last failure has ejected it.
         waited.slot.release();
       }
+      if (this.#isStopped) return refusal("draining");
       const chosen = choose(ask, routes, this.#pool);
       if (chosen.kind !== "full") return resultOf(chosen);
       candidates = chosen.candidates;
@@ -225,7 +257,7 @@ class RoutingDispatcher implements Dispatcher {
   }
 
   #attempt<T>(ask: DispatchAsk<T>, choice: Choice<T>, inBudget: boolean): Promise<AttemptResult> {
-    const result = runAttempt(ask, choice, this.#options.clock, this.#cohort);
+    const result = runAttempt(ask, choice, this.#attemptParts);
     // Only retries count in the budget: one more promise per request costs 0.3 us.
     return inBudget ? result.finally(() => this.#budget.release()) : result;
   }

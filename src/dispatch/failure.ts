@@ -99,6 +99,8 @@ const FAILURES = {
   out_of_resources: row("overloaded", "nowhere", "none", "local"),
   /** The request could not even be written: undici rejects the configured headers or address. */
   unsendable: row("upstream_unavailable", "other_upstream", "none", "local"),
+  /** The gateway ends before the upstream has answered. */
+  stopped: row("draining", "nowhere", "none"),
 } as const satisfies Record<string, FailureRow>;
 
 export type FailureKind = keyof typeof FAILURES;

@@ -99,7 +99,7 @@ export function refusedBesideStored(
   { json, stored }: Pick<ReadBody, "json" | "stored">,
 ): Refusal {
   const last = attempts.at(-1);
-  if (!stored?.needed || last === undefined) return refused;
+  if (!stored?.needed || last === undefined || refused.cause === "draining") return refused;
   if (last.status === 404) {
     const param = json.previous_response_id === undefined ? "input" : "previous_response_id";
     const detail = "The server that should have kept what it refers to has nothing with this id.";

@@ -43,9 +43,14 @@ export class UpstreamPool {
     for (const [name, upstream] of before) {
       if (after.get(name) !== upstream) void this.#retire(upstream);
     }
-    for (const [name, { slots, settings }] of after) {
-      if (after.get(name) !== before.get(name)) slots.change(settings.maxConcurrency, settings.queue);
+    for (const [name, upstream] of after) {
+      if (upstream !== before.get(name)) upstream.applyLimits();
     }
+  }
+
+  /** Makes all that wait for a slot or a turn choose again. */
+  dissolveQueues(): void {
+    for (const upstream of this.#upstreams.values()) upstream.dissolveQueues();
   }
 
   /** Running attempts by upstream name, including those at replaced upstreams. */
@@ -91,7 +96,7 @@ export class UpstreamPool {
 
   async #retire(upstream: Upstream): Promise<void> {
     this.#retired.add(upstream);
-    upstream.slots.dissolveQueue();
+    upstream.dissolveQueues();
     await upstream.close();
     this.#retired.delete(upstream);
   }
@@ -105,7 +110,7 @@ export class UpstreamPool {
         const kept = existing.get(name);
         if (kept && sameUpstream(kept.settings, settings)) return [name, kept];
         const before = [...existing.values(), ...this.#retired].find((one) => sameServer(one.settings, settings));
-        return [name, new Upstream(settings, this.#parts, before?.slots)];
+        return [name, new Upstream(settings, this.#parts, before)];
       }),
     );
   }

@@ -20,13 +20,14 @@ export interface ReadingTurn {
 interface Waiting {
   readonly owner: Owner;
   readonly onTurn: () => void;
+  readonly onDissolved: () => void;
 }
 
 /** Of those whose owner does not matter. */
 const NO_OWNER: Owner = { account: "", key: "" };
 
 export class ReadingTurns {
-  readonly #atOnce: number;
+  #atOnce: number;
   #running = 0;
   /** Bounded by the requests in flight. One account that asks for many large answers delays only itself. */
   readonly #waiting = new FairQueue<Waiting>(Number.POSITIVE_INFINITY);
@@ -35,8 +36,26 @@ export class ReadingTurns {
     this.#atOnce = atOnce;
   }
 
-  /** @param onTurn called when the turn comes, if it is not now. @param owner who has asked. */
-  take(onTurn: () => void, owner = NO_OWNER): ReadingTurn {
+  /** Applies a new limit: turns that have come still count, and all that wait take theirs again. */
+  change(atOnce: number): void {
+    this.#atOnce = atOnce;
+    this.dissolve();
+  }
+
+  /** Ends all waits before their turns, in the order of the turns. */
+  dissolve(): void {
+    // All are removed first, because some of them may wait here again at once.
+    const all: Waiting[] = [];
+    for (let one = this.#waiting.next(); one !== undefined; one = this.#waiting.next()) all.push(one);
+    for (const one of all) one.onDissolved();
+  }
+
+  /**
+   * @param onTurn called when the turn comes, if it is not now.
+   * @param owner who has asked.
+   * @param onDissolved called instead if the wait ends before the turn.
+   */
+  take(onTurn: () => void, owner = NO_OWNER, onDissolved = () => {}): ReadingTurn {
     if (this.#running < this.#atOnce) {
       this.#running += 1;
       return { isNow: true, end: () => this.#next() };
@@ -48,6 +67,7 @@ export class ReadingTurns {
         hasCome = true;
         onTurn();
       },
+      onDissolved,
     };
     this.#waiting.enter(waiting);
     return {
@@ -61,7 +81,7 @@ export class ReadingTurns {
 
   /** A turn has ended: the next one takes its place. */
   #next(): void {
-    const next = this.#waiting.next();
+    const next = this.#running <= this.#atOnce ? this.#waiting.next() : undefined;
     if (next) next.onTurn();
     else this.#running -= 1;
   }

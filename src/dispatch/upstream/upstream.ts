@@ -84,14 +84,14 @@ export class Upstream {
   #closing: Promise<void> | undefined;
 
   /**
-   * @param slots of an upstream that this one replaces; by default it has its own.
+   * @param before an upstream of the same server that this one replaces: they share slots and turns.
    * @throws if the PEM texts or the base URL are invalid: such a configuration must not be accepted.
    */
-  constructor(settings: UpstreamSettings, parts: UpstreamParts, slots?: Slots) {
+  constructor(settings: UpstreamSettings, parts: UpstreamParts, before?: Upstream) {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
-    this.slots = slots ?? new Slots(settings.maxConcurrency, settings.queue, parts.clock);
-    this.askingTurns = new ReadingTurns(Math.max(1, Math.floor(ASKED_SHARE * settings.maxConcurrency)));
+    this.slots = before?.slots ?? new Slots(settings.maxConcurrency, settings.queue, parts.clock);
+    this.askingTurns = before?.askingTurns ?? new ReadingTurns(askedAtOnce(settings));
     this.health = new Health(settings.health, {
       clock: parts.clock,
       random: parts.random,
@@ -127,6 +127,19 @@ export class Upstream {
         ...tlsOptions(settings.tls),
       }),
     });
+  }
+
+  /** Applies its limits to what it shares with the upstreams that it replaces. What waits there chooses again. */
+  applyLimits(): void {
+    const { maxConcurrency, queue } = this.settings;
+    this.slots.change(maxConcurrency, queue);
+    this.askingTurns.change(askedAtOnce(this.settings));
+  }
+
+  /** Makes all that wait for a slot or a turn choose again. */
+  dissolveQueues(): void {
+    this.slots.dissolveQueue();
+    this.askingTurns.dissolve();
   }
 
   /** Method and address without a query, for messages to the operator. */
@@ -193,6 +206,11 @@ export class Upstream {
   }
 }
 
+/** How many questions of clients may be asked at once. */
+function askedAtOnce({ maxConcurrency }: UpstreamSettings): number {
+  return Math.max(1, Math.floor(ASKED_SHARE * maxConcurrency));
+}
+
 /**
  * A body in one piece counts as written as soon as it is queued. If the answer came before the server had read it, the
  * rest would remain in front of the next request. With pieces, undici notices this, and destroys the connection (row
@@ -238,8 +256,8 @@ function tlsOptions({ ca, identity, serverName }: TlsSettings): ConnectOptions {
 }
 
 /**
- * Whether two settings are for the same model server under the same name: then they share the slots, whatever else
- * differs.
+ * Whether two settings are for the same model server under the same name: then they share slots and turns, whatever
+ * else differs.
  */
 export function sameServer(left: UpstreamSettings, right: UpstreamSettings): boolean {
   return left.name === right.name && new URL(left.baseUrl).origin === new URL(right.baseUrl).origin;

@@ -8,7 +8,7 @@ import type { ServerResponse } from "node:http";
 import test, { type TestContext } from "node:test";
 import { answerOf } from "../../../src/values/errors.ts";
 import { type Clock, systemClock } from "../../../src/values/time.ts";
-import { ask, assertAnswered, FakeClock, httpServer, refusalIn, rig, route, settled, upstream } from "./rig.ts";
+import { ask, assertAnswered, byName, FakeClock, httpServer, refusalIn, rig, route, settled, upstream } from "./rig.ts";
 
 const SLOTS = 8;
 const ASKED_AT_ONCE = 2;
@@ -28,6 +28,8 @@ async function keeping(t: TestContext, clock: Clock = systemClock, maxConcurrenc
   });
   const { dispatcher } = rig(t, [upstream("up", base, { maxConcurrency })], clock);
   return {
+    base,
+    dispatcher,
     asked,
     hasAsked: async (times: number) => {
       while (asked.length < times) await once(come, "asked");
@@ -140,4 +142,43 @@ test("a question whose turn has not come when its time is over is refused with 4
   assert.deepEqual([status, cause], [429, "upstream_rate_limit"]);
   for (const one of first) assert.equal((await one).answered, false);
   assert.equal(asked.length, ASKED_AT_ONCE);
+});
+
+test("after a reload the questions at a replaced upstream count among those of its successor", async (t) => {
+  const { asked, base, dispatcher, hasAsked, question } = await keeping(t);
+  const questions = ["a1", "a2", "a3"].map((name) => question(name));
+  await hasAsked(ASKED_AT_ONCE);
+  const changed = upstream("up", base, { maxConcurrency: SLOTS * 2 });
+  dispatcher.replace(byName([changed]));
+  questions.push(...["b1", "b2", "b3"].map((name) => question(name)));
+  await hasAsked(ASKED_AT_ONCE * 2);
+  for (let turn = 0; turn < 10; turn++) await settled();
+  assert.equal(asked.length, ASKED_AT_ONCE * 2);
+  dispatcher.replace(byName([upstream("up", base, { maxConcurrency: SLOTS / 2 })]));
+  for (const { response } of asked.slice(0, ASKED_AT_ONCE)) response.end("{}");
+  for (let turn = 0; turn < 10; turn++) await settled();
+  assert.equal(asked.length, ASKED_AT_ONCE * 2, "more run than the new limit allows");
+  for (let at = ASKED_AT_ONCE; at < questions.length; at++) {
+    await hasAsked(at + 1);
+    asked[at]?.response.end("{}");
+  }
+  for (const one of questions) assertAnswered(await one);
+});
+
+test("a question that waits is asked at the new address after a reload, within the limit there", async (t) => {
+  const { asked, dispatcher, hasAsked, question } = await keeping(t);
+  const other = await keeping(t);
+  const questions = ["a1", "a2", "a3", "b1", "b2"].map((name) => question(name));
+  await hasAsked(ASKED_AT_ONCE);
+  dispatcher.replace(byName([upstream("up", other.base, { maxConcurrency: SLOTS })]));
+  await other.hasAsked(ASKED_AT_ONCE);
+  for (const { response } of asked) response.end("{}");
+  for (const one of questions.slice(0, ASKED_AT_ONCE)) assertAnswered(await one);
+  for (let turn = 0; turn < 10; turn++) await settled();
+  assert.equal(other.asked.length, ASKED_AT_ONCE);
+  for (let at = 0; at < questions.length - ASKED_AT_ONCE; at++) {
+    await other.hasAsked(at + 1);
+    other.asked[at]?.response.end("{}");
+  }
+  for (const one of questions) assertAnswered(await one);
 });

@@ -8,6 +8,7 @@ import type { Choice } from "../../../src/dispatch/choose.ts";
 import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/upstream/handed-body.ts";
 import type { HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
 import type { UpstreamController, UpstreamHandler } from "../../../src/dispatch/upstream/upstream.ts";
+import { TransientList } from "../../../src/values/collections/transient.ts";
 import { Cohort } from "../../../src/values/time.ts";
 import { FakeClock, route, upstream as settingsOf, settled } from "./rig.ts";
 
@@ -55,7 +56,7 @@ function played(
     encoded: { body: Buffer.from("{}"), token: null },
     probe: true,
   } as unknown as Choice<null>;
-  const result = runAttempt(ask, choice, clock, new Cohort(clock));
+  const result = runAttempt(ask, choice, { clock, cohort: new Cohort(clock), undecided: new TransientList() });
   const says = handler as unknown as Required<UpstreamHandler>;
   return {
     result,
