@@ -20,7 +20,7 @@ import type { Inviter } from "./console/routes/invitations.ts";
 import type { UpstreamState } from "./console/routes/upstreams.ts";
 import { storeOperations } from "./console/store-operations.ts";
 import { measureUpstreams } from "./dispatch/upstream/watch.ts";
-import { drainListener, publicListener } from "./endpoints/endpoints.ts";
+import { drainListener, publicListener, stopListener } from "./endpoints/endpoints.ts";
 import { explainFor, explainToOwner } from "./endpoints/explain/questions.ts";
 import { openPipeline } from "./pipeline.ts";
 import type { PipelineParts } from "./request/run.ts";
@@ -102,7 +102,10 @@ interface PreparedGateway {
    * the deadline.
    */
   drain(): Promise<void>;
-  /** Stops at once, unless it already drains. Running requests are cut; what they owe is still settled. */
+  /**
+   * Stops at once, unless it already drains. Running requests are cut; what they owe is still settled, and what they get
+   * is sent.
+   */
   close(): Promise<void>;
 }
 
@@ -285,13 +288,7 @@ function ending(
     },
     close() {
       state.isDraining = true;
-      closing ??= (async () => {
-        clients.destroy();
-        // Before anything is awaited: what is cut here must not count as left by its client.
-        cut.abort();
-        await clients.close();
-        await shutDown();
-      })();
+      closing ??= stopListener(clients, () => cut.abort()).then(shutDown);
       return closing;
     },
   };

@@ -61,6 +61,15 @@ export class ClientConnection {
     return this.#current?.reply.ended === true;
   }
 
+  /**
+   * Resolves when the answer to the current request has been handed to the operating system, or can no longer be.
+   * Undefined if there is no request, or if the rest of it is still to come and has no answer yet.
+   */
+  get answering(): Promise<void> | undefined {
+    const { req, reply } = this.#current ?? {};
+    return req?.complete || reply?.opened ? reply?.finished : undefined;
+  }
+
   /** Counts a request. @returns whether it is the last one that this connection serves. */
   countsLast(): boolean {
     this.#requests += 1;

@@ -154,6 +154,18 @@ export class Listener {
   }
 
   /**
+   * Resolves when the requests that are being served now have their answers, but after `withinMs` at the latest. From now
+   * on every answer closes its connection.
+   */
+  async answered(withinMs: number): Promise<void> {
+    this.#draining = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, withinMs);
+    await Promise.race([promise, Promise.all(this.#readConnections().map(({ answering }) => answering))]);
+    clearTimeout(timer);
+  }
+
+  /**
    * Closes every connection at once. For the end of a drain whose deadline has passed, and before `close` for an immediate
    * stop, which then waits for no connection.
    */

@@ -263,6 +263,8 @@ const COMPACT: ModelEndpoint = {
 
 /** After the deadline of a drain, how long a stream's proper end may take to reach its client. */
 const CUT_GRACE_MS = 2_000;
+/** How long an immediate stop waits until what it has ended is charged and handed to the kernel. */
+const STOP_GRACE_MS = 1_000;
 /** For request ids, which are not secret. */
 const RANDOM = pooled(randomBytes);
 
@@ -375,4 +377,16 @@ export async function drainListener(
   });
   await closed;
   cancel();
+}
+
+/**
+ * Ends everything that runs, and closes the listener. A whole answer whose charge is being written, the ends of cut
+ * streams, and the refusals of all other requests are sent first: nothing may be charged and then not sent.
+ */
+export async function stopListener(listener: Listener, cut: () => void): Promise<void> {
+  // Before anything is awaited: what is cut here must not count as left by its client.
+  cut();
+  await listener.answered(STOP_GRACE_MS);
+  listener.destroy();
+  await listener.close();
 }

@@ -162,7 +162,7 @@ export const configSchema = section(
         {
           lame_duck: after("How long new requests are still served, with connection: close.", DEFAULTS.drainLameDuckMs),
           deadline: after(
-            "How long running streams may go on after that. Then they are ended properly.",
+            "How long running requests may go on after that. Then streams are ended properly, and requests without an answer get 503.",
             DEFAULTS.drainDeadlineMs,
           ),
         },
