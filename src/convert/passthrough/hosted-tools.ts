@@ -4,12 +4,12 @@
  * has already refused those that the answer must use.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
-import { isObject, objectOf } from "../../values/json-object.ts";
-import { withoutHosted } from "../../values/members/hosted-tools.ts";
+import { arrayOf, isGiven, isObject, objectOf } from "../../values/json-object.ts";
+import { hostedType, toolsIn, withoutHosted } from "../../values/members/hosted-tools.ts";
 import { isJsonFault, scanJson, spliceJson, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
-import { editElements } from "./elements.ts";
+import { editElements, withElements } from "./elements.ts";
 
 /** A request after parts of it were left out. */
 export interface Left {
@@ -45,23 +45,67 @@ type Edits = Map<string, MemberEdit | undefined>;
 function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<string>): Edits {
   const edits: Edits = new Map();
   const leave = (tools: unknown) => withoutHosted(protocol, tools, types);
-  const edit = (name: string, list: readonly unknown[], change: (element: unknown) => unknown) => {
+  const edit = (
+    name: string,
+    list: readonly unknown[],
+    change: (element: unknown) => unknown,
+    written: (bytes: Uint8Array, before: unknown, left: unknown) => Uint8Array,
+  ) => {
     const left = list.map(change);
     if (left.every((element, index) => element === list[index])) return;
     const value = left.filter((element) => element !== undefined);
     const raw = editElements(body, [name], (bytes, index) => {
       const element = left[index];
       if (element === list[index]) return bytes;
-      return element === undefined ? undefined : withoutTools(bytes, list[index], element, leave);
+      return element === undefined ? undefined : written(bytes, list[index], element);
     });
     edits.set(name, value.length === 0 && name === "tools" ? undefined : { raw, value });
   };
-  if (Array.isArray(json.tools)) edit("tools", json.tools, leave);
+  const withTools = (bytes: Uint8Array, before: unknown, left: unknown) => withoutTools(bytes, before, left, leave);
+  if (Array.isArray(json.tools)) edit("tools", json.tools, leave, withTools);
   else if (leave(json.tools) !== json.tools) edits.set("tools", undefined);
-  if (protocol === "responses" && Array.isArray(json.input)) edit("input", json.input, (item) => itemLeft(item, leave));
+  if (protocol === "responses" && Array.isArray(json.input)) {
+    edit("input", json.input, (item) => itemLeft(item, leave), withTools);
+  }
+  if (protocol === "messages" && Array.isArray(json.messages)) {
+    const refersTo = referring(namesLeft(json.tools, types));
+    edit(
+      "messages",
+      json.messages,
+      (message) => messageLeft(message, refersTo),
+      (bytes, before) => {
+        const blocks = arrayOf(objectOf(before)?.content);
+        return withElements(bytes, ["content"], (block, index) => (refersTo(blocks[index]) ? undefined : block));
+      },
+    );
+  }
   const choice = choiceLeft(json.tool_choice, leave);
   if (choice !== json.tool_choice) edits.set("tool_choice", { raw: JSON.stringify(choice), value: choice });
   return edits;
+}
+
+/** The names of the hosted tools of these types, and of the servers of toolsets. */
+function namesLeft(tools: unknown, types: ReadonlySet<string>): ReadonlySet<unknown> {
+  const left = toolsIn(tools).filter((tool) => types.has(hostedType("messages", tool) ?? ""));
+  return new Set(left.flatMap(({ name, mcp_server_name: server }) => [name, server]).filter(isGiven));
+}
+
+/** Whether a block of a messages conversation changes a tool of these names; its reference would lead nowhere. */
+function referring(names: ReadonlySet<unknown>): (block: unknown) => boolean {
+  return (block) => {
+    const { type, tool } = objectOf(block) ?? {};
+    if (type !== "tool_addition" && type !== "tool_removal") return false;
+    const { name, server_name: server } = objectOf(tool) ?? {};
+    return names.has(server ?? name);
+  };
+}
+
+/** A message without such blocks; undefined if nothing else was in it. */
+function messageLeft(message: unknown, refersTo: (block: unknown) => boolean): unknown {
+  const content = arrayOf(objectOf(message)?.content);
+  const left = content.filter((block) => !refersTo(block));
+  if (left.length === content.length) return message;
+  return left.length === 0 ? undefined : { ...objectOf(message), content: left };
 }
 
 /** The bytes of an element that lost tools. The other tools keep their bytes, so no number in a schema changes. */

@@ -20,14 +20,15 @@ const HEAD = '{"model":"m","store":false,';
 
 /** The body that goes upstream, without its beginning, and the names that were left out. */
 function sent(protocol: Protocol, members: string): readonly [string, readonly string[]] {
-  const read = readEnvelope(protocol, Buffer.from(`${HEAD}${members}}`));
+  const head = protocol === "responses" ? HEAD : '{"model":"m",';
+  const read = readEnvelope(protocol, Buffer.from(`${head}${members}}`));
   assert.ok(!isRefusal(read), members);
   const route = { ...routeOf(protocol), upstreamModel: "m" };
   const permitted = { outputLimit: undefined, unpricedTools: ["web_search"], strict: false };
   const exchange = openExchange({ protocol, model: "m", stream: false, ...read }, route, permitted, CONTEXT);
   assert.ok(!isRefusal(exchange), members);
   const { body, dropped } = exchange.request;
-  return [Buffer.from(body).toString().replace(HEAD, "").slice(0, -1), dropped];
+  return [Buffer.from(body).toString().replace(head, "").slice(0, -1), dropped];
 }
 
 const CASES: readonly (readonly [string, string])[] = [
@@ -60,6 +61,29 @@ test("responses: an unpriced tool is left out at the top, in a namespace and in 
     assert.equal(body, expected);
     assert.deepEqual(dropped, ["tools.web_search"]);
   }
+});
+
+test("messages: changes that refer to an unpriced tool are left out with it", () => {
+  const search = '{"type":"web_search","name":"search","defer_loading":true}';
+  const own = OWN.replace("function", "custom").replace("parameters", "input_schema");
+  const change = (type: string, name: string) =>
+    `{"type":"${type}", "tool":{"type":"tool_reference","name":"${name}"}}`;
+  const user = '{"role":"user", "content":"a"}';
+  const system = (...blocks: readonly string[]) => `{"role":"system", "content":[${blocks}]}`;
+  const text = '{"type":"text", "text":"b"}';
+  const members = (tools: readonly string[], ...messages: readonly string[]) =>
+    `"max_tokens":9,"messages":[${messages}],"tools":[${tools}]`;
+  const [body, dropped] = sent(
+    "messages",
+    members(
+      [search, own],
+      user,
+      system(change("tool_addition", "search")),
+      system(text, change("tool_removal", "search"), change("tool_removal", "f")),
+    ),
+  );
+  assert.equal(body, members([own], user, system(text, change("tool_removal", "f"))));
+  assert.deepEqual(dropped, ["tools.web_search"]);
 });
 
 test("if nothing is left out, no byte changes", () => {
