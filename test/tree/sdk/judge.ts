@@ -244,6 +244,7 @@ const ANYWAY: readonly (readonly [end: RegExp, value: unknown, why: string])[] =
   [/^service_tier$/, "standard_only", "the standard prices"],
   [/^(speed|reasoning\.mode)$/, "standard", "the default"],
   [/^truncation$/, "disabled", "the default"],
+  [/clear_at$/, "never", "the default"],
   [/format\(json_schema\)(\.json_schema)?\.strict$/, true, "messages binds the model to every schema"],
   [/\[reasoning\]\.(summary|content)\[/, undefined, "the sealed original counts, not the client's copy"],
   [/citations\.enabled$/, false, "no citations are wanted"],

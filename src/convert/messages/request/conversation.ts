@@ -5,7 +5,16 @@ import { shownValue } from "../../../values/words/shown.ts";
 import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { optionalFlag, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
+import {
+  optionalFlag,
+  optionalList,
+  optionalRecord,
+  optionalText,
+  optionalWord,
+  record,
+  refuse,
+  text,
+} from "../../rules/read.ts";
 import { TurnList } from "../../rules/turns.ts";
 import { isToolChange, type OfferedTools } from "./tool-changes.ts";
 
@@ -35,6 +44,8 @@ function isServerTool(type: unknown): boolean {
 export class MessagesConversation {
   readonly #list = new TurnList();
   readonly #tools: OfferedTools;
+  /** The index of the last message of the user. */
+  readonly #lastOfUser: number;
   /** The effort of the last system message that has one (rule 10). */
   effort: unknown = undefined;
   /** System text before the first turn; it belongs to the leading system text. */
@@ -44,9 +55,9 @@ export class MessagesConversation {
   /** @param tools gets the changes of tools. */
   constructor(json: JsonObject, tools: OfferedTools) {
     this.#tools = tools;
-    for (const [index, raw] of (optionalList(json.messages, "messages") ?? []).entries()) {
-      this.#read(record(raw, `messages.${index}`), `messages.${index}`);
-    }
+    const messages = optionalList(json.messages, "messages") ?? [];
+    this.#lastOfUser = messages.findLastIndex((message) => isObject(message) && message.role === "user");
+    for (const [index, raw] of messages.entries()) this.#read(record(raw, `messages.${index}`), index);
     provePairs(this.#list.turns, true);
   }
 
@@ -54,7 +65,8 @@ export class MessagesConversation {
     return this.#list.turns;
   }
 
-  #read(message: JsonObject, param: string): void {
+  #read(message: JsonObject, index: number): void {
+    const param = `messages.${index}`;
     const role = text(message.role, `${param}.role`);
     const path = `${param}.content`;
     const blocks =
@@ -63,7 +75,7 @@ export class MessagesConversation {
         : (optionalList(message.content, path) ?? refuse("missing_field", path, `${path} is required.`));
     if (role === "user") this.#readUser(blocks, typeof message.content === "string", param);
     else if (role === "assistant") this.#readAssistant(blocks, param);
-    else if (role === "system") this.#readSystem(message, blocks, param);
+    else if (role === "system") this.#readSystem(message, blocks, index);
     else
       refuse("wrong_type", `${param}.role`, `The role must be user, assistant or system; it is ${shownValue(role)}.`);
   }
@@ -94,7 +106,8 @@ export class MessagesConversation {
     this.#list.pushAssistant(parts, param);
   }
 
-  #readSystem(message: JsonObject, blocks: readonly unknown[], param: string): void {
+  #readSystem(message: JsonObject, blocks: readonly unknown[], at: number): void {
+    const param = `messages.${at}`;
     const config = optionalRecord(message.output_config, `${param}.output_config`);
     if (isGiven(config?.effort)) this.effort = config?.effort;
     const parts: TextPart[] = [];
@@ -105,6 +118,8 @@ export class MessagesConversation {
       else if (isToolChange(block)) this.#tools.change(block, path);
       else refuse("untranslatable", path, `A ${nameOf(block)} block cannot be carried to this model.`);
     }
+    const clearAt = optionalWord(message.clear_at, `${param}.clear_at`, ["next_user_message", "never"]);
+    if (clearAt === "next_user_message" && at < this.#lastOfUser) return;
     if (!this.#list.isEmpty) this.#list.pushSystem(parts, param);
     else for (const part of parts) this.leading.push(part);
   }

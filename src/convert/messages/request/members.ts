@@ -83,7 +83,7 @@ const SYSTEM = byMember("type", { text: TEXT, tool_addition: TOOL_CHANGE, tool_r
 const MESSAGE = byMember("role", {
   user: reads({ read: "role" }, { content: USER }),
   assistant: reads({ read: "role" }, { content: ASSISTANT }),
-  system: reads({ read: "role" }, { content: SYSTEM, output_config: reads({ read: "effort" }) }),
+  system: reads({ read: "role clear_at" }, { content: SYSTEM, output_config: reads({ read: "effort" }) }),
 });
 
 export const MESSAGES_READS = reads(
