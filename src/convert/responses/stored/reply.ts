@@ -28,6 +28,8 @@ function listsOf(item: IdPlaces): NonNullable<IdPlaces["inner"]> {
   return new Map([
     ["output", list],
     ["data", list],
+    // Reasoning of the input that the server has withheld from its model.
+    ["input_transformations", { isList: true, wanted: { values: ids(["id"]) } }],
   ]);
 }
 

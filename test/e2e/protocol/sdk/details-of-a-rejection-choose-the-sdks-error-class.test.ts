@@ -49,6 +49,44 @@ for (const stream of [false, true]) {
   });
 }
 
+test("images that are too large are named to Anthropic's SDK by their places, and to OpenAI's by the code", async () => {
+  const details = { error_code: "image_dimensions_too_large", max_side_length_pixels: 8000, paths: DETAILS.paths };
+  const error = await refusal(messagesTo("messages", false), refusing(details));
+  assert.ok(error instanceof Anthropic.ImageDimensionsTooLargeError, String(error));
+  assert.deepEqual(error.details, details);
+  const ask = (apiKey: string) =>
+    new OpenAI({ baseURL: `${here.url}/v1`, apiKey, maxRetries: 0 }).responses.create({
+      model: modelOn("messages"),
+      input: "hello",
+    });
+  const other = await refusal(ask, refusing(details));
+  assert.ok(other instanceof OpenAI.BadRequestError, String(other));
+  assert.equal(other.code, details.error_code);
+});
+
+test("changes of tools that do not fit raise the SDK's own errors on every route", async () => {
+  for (const upstream of ["chat", "responses"] as const) {
+    const { key } = await here.account();
+    const sdk = new Anthropic({ baseURL: here.url, apiKey: key, maxRetries: 0 });
+    const changed = (tool: Anthropic.Beta.BetaRequestToolAdditionBlock["tool"]) =>
+      sdk.beta.messages
+        .create({
+          model: modelOn(upstream),
+          max_tokens: 500,
+          tools: [{ name: "bash", input_schema: { type: "object" } }],
+          messages: [USER, { role: "system", content: [{ type: "tool_addition", tool }] }],
+        })
+        .then(
+          () => assert.fail("not refused"),
+          (reason: unknown) => reason,
+        );
+    const unknown = await changed({ type: "tool_reference", name: "climb" });
+    assert.ok(unknown instanceof Anthropic.ToolReferenceUnresolvedError, String(unknown));
+    const taken = await changed({ type: "tool_definition", definition: { type: "bash_20250124", name: "bash" } });
+    assert.ok(taken instanceof Anthropic.ToolNameConflictError, String(taken));
+  }
+});
+
 test("details in the first event of a stream reach Anthropic's SDK", async () => {
   const { body } = refusing(DETAILS);
   const { key } = await here.account();

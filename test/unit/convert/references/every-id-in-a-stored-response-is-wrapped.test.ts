@@ -13,10 +13,19 @@ const answerWith = (of: (id: string) => string | undefined, model: string) => {
     ...{ id: of("sh_1"), type: "shell_call", container_id: of("cntr_1"), approval_request_id: of("mcpr_1") },
     environment: { type: "container_reference", container_id: of("cntr_2") },
   };
-  return { id: of("resp_1"), first_id: of("sh_1"), last_id: of("sh_1"), model, output: [item], data: [item] };
+  const withheld = { id: of("rs_1"), action: "removed", reason: "prefix_mismatch", type: "reasoning" };
+  return {
+    id: of("resp_1"),
+    first_id: of("sh_1"),
+    last_id: of("sh_1"),
+    model,
+    output: [item],
+    data: [item],
+    input_transformations: [withheld],
+  };
 };
 
-test("ids of items, of containers and of the environments of items are wrapped, in a response and in a page", () => {
+test("ids of items, of containers, of the environments of items and of withheld reasoning are wrapped, in a response and in a page", () => {
   const body = Buffer.from(JSON.stringify(answerWith((id) => id, "at-the-server")));
   const answer = JSON.parse(Buffer.from(storedAnswer(body, IDS, "big-1")).toString());
   assert.deepEqual(
