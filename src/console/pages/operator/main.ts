@@ -26,13 +26,14 @@ const TITLES = T.operator.titles;
 const PAGES: readonly {
   readonly at: string;
   readonly title: string;
+  readonly isNamed?: boolean;
   readonly Page: (props: OperatorPageProps) => VNode;
 }[] = [
   { at: "", title: TITLES.overview, Page: OperatorOverview },
-  { at: "accounts", title: TITLES.accounts, Page: Accounts },
-  { at: "codes", title: TITLES.codes, Page: Codes },
+  { at: "accounts", title: TITLES.accounts, isNamed: true, Page: Accounts },
+  { at: "codes", title: TITLES.codes, isNamed: true, Page: Codes },
   { at: "records", title: TITLES.records, Page: Records },
-  { at: "upstreams", title: TITLES.upstreams, Page: Upstreams },
+  { at: "upstreams", title: TITLES.upstreams, isNamed: true, Page: Upstreams },
   { at: "explain", title: TITLES.explain, Page: Explain },
   { at: "reconcile", title: TITLES.reconcile, Page: Reconcile },
   { at: "notices", title: TITLES.notices, Page: Notices },
@@ -42,7 +43,7 @@ const PAGES: readonly {
 
 function App(): VNode | null {
   const place = usePlace();
-  const [session, setSession] = useState<OperatorAnswer | "none" | undefined>(undefined);
+  const [session, setSession] = useState<OperatorAnswer | "none" | "ended" | undefined>(undefined);
   const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const enter = () =>
     ask<OperatorAnswer>("/session").then(setSession, (error: unknown) => {
@@ -54,16 +55,19 @@ function App(): VNode | null {
     setSession("none");
   });
   useEffect(() => {
-    whenSignedOut(() => setSession("none"));
+    whenSignedOut(() =>
+      setSession((old: OperatorAnswer | "none" | "ended" | undefined) => (typeof old === "object" ? "ended" : old)),
+    );
     void enter();
   }, []);
   if (refused)
     return html`<main class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></main>`;
   if (session === undefined) return null;
-  if (session === "none") return html`<${OperatorSignIn} onEntered=${() => void enter()} />`;
+  if (typeof session === "string")
+    return html`<${OperatorSignIn} isEnded=${session === "ended"} onEntered=${() => void enter()} />`;
   const [at = ""] = place.path;
   const found = PAGES.find((page) => page.at === at);
-  return html`<${Shell} pages=${PAGES} at=${at} who=${T.operator.you} onSignOut=${() => out.run()}>
+  return html`<${Shell} pages=${PAGES} at=${at} name=${place.path.slice(1).at(-1)} who=${T.operator.you} onSignOut=${() => out.run()}>
     <${Problem} refused=${out.refused} />
     ${
       found

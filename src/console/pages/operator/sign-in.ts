@@ -2,12 +2,22 @@
 import { ApiError, ask } from "../parts/api.ts";
 import { useAction, useAnswer } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
-import { html, useState, type VNode } from "../parts/view.ts";
+import { html, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Button, Field, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 
-export function OperatorSignIn({ onEntered }: { onEntered: () => void }): VNode {
+interface OperatorSignInProps {
+  /** Whether the page was shown because a session has ended. */
+  readonly isEnded: boolean;
+  readonly onEntered: () => void;
+}
+
+export function OperatorSignIn({ isEnded, onEntered }: OperatorSignInProps): VNode {
   const [token, setToken] = useState("");
+  // The title of the page before may have a name.
+  useEffect(() => {
+    document.title = "Tollgate";
+  }, []);
   const words = T.operator.signIn;
   const enter = useAction(async () => {
     await ask("/session", { method: "POST", body: { token: token.trim() } });
@@ -30,6 +40,7 @@ export function OperatorSignIn({ onEntered }: { onEntered: () => void }): VNode 
   return html`<main class="sign-in"><div class="panel">
     <h1>Tollgate</h1>
     ${refused && html`<div class="problem" role="alert"><p><strong>${refused === "oidc_not_operator" ? words.notOperator : words.refused}</strong></p></div>`}
+    ${isEnded && html`<p class="note warn" role="status">${T.common.sessionEnded}</p>`}
     <p>${words.asks}</p>
     <${Problem} refused=${provider.refused} />
     ${methods?.oidc && html`<p><${Button} kind="main" isRunning=${provider.isRunning} onClick=${() => provider.run()}>${words.byProvider(methods.oidc)}</${Button}></p>`}

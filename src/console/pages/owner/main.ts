@@ -20,11 +20,16 @@ import { TryIt } from "./try/try.ts";
 import { Usage } from "./usage/usage.ts";
 
 /** The pages by the first segment of their address, in the order of the menu. */
-const PAGES: readonly { readonly at: string; readonly title: string; readonly Page: (props: PageProps) => VNode }[] = [
+const PAGES: readonly {
+  readonly at: string;
+  readonly title: string;
+  readonly isNamed?: boolean;
+  readonly Page: (props: PageProps) => VNode;
+}[] = [
   { at: "", title: T.owner.overview.title, Page: Overview },
-  { at: "keys", title: T.owner.keys.title, Page: Keys },
+  { at: "keys", title: T.owner.keys.title, isNamed: true, Page: Keys },
   { at: "cards", title: T.owner.cards.title, Page: Cards },
-  { at: "usage", title: T.owner.usage.title, Page: Usage },
+  { at: "usage", title: T.owner.usage.title, isNamed: true, Page: Usage },
   { at: "models", title: T.owner.models.title, Page: Models },
   { at: "try", title: T.owner.tryIt.title, Page: TryIt },
   { at: "access", title: T.owner.access.title, Page: Access },
@@ -33,7 +38,7 @@ const PAGES: readonly { readonly at: string; readonly title: string; readonly Pa
 
 function App(): VNode | null {
   const place = usePlace();
-  const [session, setSession] = useState<SessionAnswer | "none" | undefined>(undefined);
+  const [session, setSession] = useState<SessionAnswer | "none" | "ended" | undefined>(undefined);
   const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const isSignIn = place.path[0] === "sign-in";
   const enter = () =>
@@ -46,7 +51,9 @@ function App(): VNode | null {
     setSession("none");
   });
   useEffect(() => {
-    whenSignedOut(() => setSession("none"));
+    whenSignedOut(() =>
+      setSession((old: SessionAnswer | "none" | "ended" | undefined) => (typeof old === "object" ? "ended" : old)),
+    );
     void enter();
   }, []);
   if (refused)
@@ -57,10 +64,11 @@ function App(): VNode | null {
     if (isSignIn) go(hrefOf([]), true);
     void enter();
   };
-  if (session === "none" || (isSignIn && location.hash !== "")) return html`<${SignIn} onEntered=${entered} />`;
-  const [at = ""] = place.path;
+  if (typeof session === "string" || (isSignIn && location.hash !== ""))
+    return html`<${SignIn} isEnded=${session === "ended"} onEntered=${entered} />`;
+  const [at = "", ...below] = place.path;
   const found = PAGES.find((page) => page.at === at);
-  return html`<${Shell} pages=${PAGES} at=${at} who=${session.account} onSignOut=${() => out.run()}>
+  return html`<${Shell} pages=${PAGES} at=${at} name=${below.filter((segment) => segment !== "new").at(-1)} who=${session.account} onSignOut=${() => out.run()}>
     <${Problem} refused=${out.refused} />
     ${session.status !== "normal" && html`<p class="note warn" role="status">${T.owner.mayOnlyLook[session.status]}</p>`}
     ${

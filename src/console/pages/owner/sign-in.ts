@@ -6,19 +6,25 @@ import type { SignInMethodsAnswer } from "../../answers/session.ts";
 import { ask } from "../parts/api.ts";
 import { useAction, useAnswer } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
-import { html, useState, type VNode } from "../parts/view.ts";
+import { html, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Button, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { mayHavePasskeys, signInByPasskey } from "./access/browser-passkeys.ts";
 
 interface SignInProps {
+  /** Whether the page was shown because a session has ended. */
+  readonly isEnded: boolean;
   readonly onEntered: () => void;
 }
 
-export function SignIn({ onEntered }: SignInProps): VNode {
+export function SignIn({ isEnded, onEntered }: SignInProps): VNode {
   // The part after the # is read once. It stays in the address until it is used, because a reload or a change of the
   // language needs it.
   const [token] = useState(() => location.hash.slice(1));
+  // The title of the page before may have a name.
+  useEffect(() => {
+    document.title = "Tollgate";
+  }, []);
   const enter = useAction(async () => {
     await ask("/sign-in/link", { method: "POST", body: { token } });
     history.replaceState(null, "", location.pathname);
@@ -32,7 +38,7 @@ export function SignIn({ onEntered }: SignInProps): VNode {
           <${Form} action=${enter} onSubmit=${() => enter.run()}>
             <${Button} kind="main" isRunning=${enter.isRunning}>${T.owner.signIn.enter}</${Button}>
           </${Form}>`
-        : html`<${Ways} onEntered=${onEntered} />`
+        : html`<${Ways} isEnded=${isEnded} onEntered=${onEntered} />`
     }
     <${LanguageChoice} />
   </div></main>`;
@@ -46,7 +52,7 @@ function refusalOfProvider(): string | undefined {
   return Object.hasOwn(words, code) ? words[code] : T.owner.signIn.refusedOtherwise;
 }
 
-function Ways({ onEntered }: SignInProps): VNode {
+function Ways({ isEnded, onEntered }: SignInProps): VNode {
   const { data } = useAnswer<SignInMethodsAnswer>("/sign-in/ways");
   const [refused, setRefused] = useState(refusalOfProvider);
   const by = (work: () => Promise<void>) => async () => {
@@ -60,7 +66,7 @@ function Ways({ onEntered }: SignInProps): VNode {
     const { location: there } = await ask<{ readonly location: string }>("/sign-in/oidc", { method: "POST" });
     location.assign(there);
   });
-  return html`<p>${T.owner.signIn.signedOut}</p>
+  return html`<p role="status">${isEnded ? T.common.sessionEnded : T.owner.signIn.signedOut}</p>
     ${refused && html`<div class="problem" role="alert"><p><strong>${refused}</strong></p></div>`}
     <${Problem} refused=${passkey.refused ?? front.refused ?? provider.refused} />
     <div class="sign-in-methods">

@@ -16,10 +16,27 @@ export function usd(text: string): string {
 
 const locale = () => document.documentElement.lang;
 
-/** Date and time in the reader's time zone. */
+/** Date and time in the reader's time zone, with its name: days, budgets and CSV files are in UTC. */
 export function instant(iso: string): string {
-  return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso));
+  const at = new Date(iso);
+  const text = new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short" }).format(at);
+  const zone = new Intl.DateTimeFormat(locale(), { timeZoneName: "short" })
+    .formatToParts(at)
+    .find(({ type }) => type === "timeZoneName");
+  return `${text} ${zone?.value ?? ""}`;
 }
+
+/**
+ * The number of digits after the point of each amount in a column that it lacks to the longest one, so that the points
+ * are below each other. @param texts amounts as `usd` writes them; 0 for every other text
+ */
+export function lackingDigits(texts: readonly string[]): readonly number[] {
+  const lengths = texts.map((text) => AMOUNT.exec(text)?.[1]?.length);
+  const most = Math.max(0, ...lengths.map((length) => length ?? 0));
+  return lengths.map((length) => (length === undefined ? 0 : most - length));
+}
+
+const AMOUNT = /^-?[\d\s]+\.(\d+)\s\D*$/;
 
 export function day(iso: string): string {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso));

@@ -7,23 +7,30 @@ interface MenuPage {
   /** First segment of the page's path; empty: the first page. */
   readonly at: string;
   readonly title: string;
+  /** Whether the segments below it are names or ids of what the page shows. */
+  readonly isNamed?: boolean;
 }
 
 interface ShellProps {
   readonly pages: readonly MenuPage[];
   /** First segment of the page that is shown. */
   readonly at: string;
+  /** The last segment below it, if there is one. */
+  readonly name?: string | undefined;
   /** Who has signed in. */
   readonly who: string;
   readonly onSignOut: () => void;
   readonly children?: ComponentChildren;
 }
 
-export function Shell({ pages, at, who, onSignOut, children }: ShellProps): VNode {
+export function Shell({ pages, at, name, who, onSignOut, children }: ShellProps): VNode {
   const [isOpen, setOpen] = useState(false);
-  const title = pages.find((page) => page.at === at)?.title;
+  const page = pages.find((one) => one.at === at);
+  const called = [page?.isNamed ? name : undefined, page?.title ?? T.common.notFound, "Tollgate"];
+  // Tells tabs with pages of several accounts or keys apart.
+  const title = called.filter(Boolean).join(" · ");
   useEffect(() => {
-    document.title = title ? `${title} · Tollgate` : "Tollgate";
+    document.title = title;
     setOpen(false);
   }, [title]);
   const burger = useRef<HTMLButtonElement>(null);

@@ -1,6 +1,7 @@
 /** The building blocks of all pages. Each works with the keyboard and has labels for screen readers. */
 import { T } from "../texts/texts.ts";
 import type { ApiError } from "./api.ts";
+import { lackingDigits } from "./format.ts";
 import type { Action, AnswerState } from "./load.ts";
 import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
 
@@ -148,8 +149,10 @@ export function Form<A extends unknown[]>({ action, onSubmit, children }: FormPr
 export interface TableColumn<R> {
   readonly title: string;
   readonly cell: (row: R) => ComponentChildren;
-  /** Numbers are right-aligned. */
+  /** Numbers are right-aligned; amounts have their points below each other. */
   readonly isNumber?: boolean;
+  /** A remark below the content. */
+  readonly below?: (row: R) => ComponentChildren;
 }
 
 interface TableProps<R> {
@@ -166,16 +169,32 @@ interface TableProps<R> {
 export function Table<R>({ caption, columns, rows, keyOf, empty }: TableProps<R>): VNode {
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
   const classOf = (column: TableColumn<R>) => (column.isNumber ? "number" : undefined);
+  const cells = columns.map((column) => cellsOf(column, rows));
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table>
     <caption>${caption}</caption>
     <thead><tr>${columns.map((column) => html`<th scope="col" class=${classOf(column)}>${column.title}</th>`)}</tr></thead>
     <tbody>${rows.map(
-      (row) =>
+      (row, at) =>
         html`<tr key=${keyOf(row)}>${columns.map(
-          (column) => html`<td data-title=${column.title} class=${classOf(column)}>${column.cell(row)}</td>`,
+          (column, place) => html`<td data-title=${column.title} class=${classOf(column)}>${cells[place]?.[at]}</td>`,
         )}</tr>`,
     )}</tbody>
   </table></div>`;
+}
+
+function cellsOf<R>({ cell, below, isNumber }: TableColumn<R>, rows: readonly R[]): readonly ComponentChildren[] {
+  const contents = rows.map(cell);
+  const lacking = isNumber ? lackingDigits(contents.map((one) => (typeof one === "string" ? one : ""))) : [];
+  return rows.map((row, at) => {
+    const content = withPlaces(contents[at], lacking[at] ?? 0);
+    const remark = below?.(row);
+    return remark ? html`<span>${content}<small>${remark}</small></span>` : content;
+  });
+}
+
+/** An amount with room for the digits that it lacks. The room is neither read aloud nor copied. */
+function withPlaces(content: ComponentChildren, lacking: number): ComponentChildren {
+  return lacking === 0 ? content : html`${content}<span class="places" data-digits=${"0".repeat(lacking)}></span>`;
 }
 
 /** A state as one word. */

@@ -33,9 +33,10 @@ const COLUMNS = [
   { title: W.spent, cell: (row: AccountAnswer) => usd(row.spent_usd), isNumber: true },
 ];
 
-function labelsOf({ labels }: AccountAnswer): string {
-  const all = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-  return all.length === 0 ? "–" : all.join(", ");
+function labelsOf({ labels }: AccountAnswer): VNode | string {
+  const all = Object.entries(labels);
+  if (all.length === 0) return "–";
+  return html`${all.map(([name, value], at) => html`${at > 0 && ", "}${name}=<bdi>${value}</bdi>`)}`;
 }
 
 /** The search is part of the address, so that the back button and a reload restore it. */
@@ -75,8 +76,8 @@ function Search({ place }: Pick<OperatorPageProps, "place">): VNode {
   };
   const states = [["", W.anyState] as const, ...STATES.map((one) => [one, T.operator.states[one]] as const)];
   const fields = [
-    { name: "search", label: W.search },
-    { name: "label", label: W.label },
+    { name: "search", label: T.operator.search, hint: W.search },
+    { name: "label", label: W.label, hint: W.labelHint },
     { name: "status", label: T.operator.state, options: states },
   ];
   return html`<form class="filters" role="search" onSubmit=${submitted}>

@@ -29,7 +29,7 @@ export function BatchPage({ id }: { id: string }): VNode {
     return undefined;
   };
   return html`<p><a href=${hrefOf(["codes"])}>← ${W.title}</a></p>
-    <${Awaited} loaded=${report}>${(data: Report) => html`<h1>${data.label}</h1>
+    <${Awaited} loaded=${report}>${(data: Report) => html`<h1 dir="auto">${data.label}</h1>
       <p class="faint"><code>${data.id}</code> · ${W.facts(data.card, data.group, instant(data.created_at))}${data.redeem_by !== null && ` · ${W.lastDay(data.redeem_by)}`}</p>
       <dl class="figures">
         <${Figure} title=${W.madeCount}>${count(data.made)}</${Figure}>

@@ -22,7 +22,10 @@ export function Codes({ session, place }: OperatorPageProps): VNode {
 }
 
 const COLUMNS = [
-  { title: W.label, cell: (row: BatchAnswer) => html`<a href=${hrefOf(["codes", row.id])}>${row.label}</a>` },
+  {
+    title: W.label,
+    cell: (row: BatchAnswer) => html`<a href=${hrefOf(["codes", row.id])}><bdi>${row.label}</bdi></a>`,
+  },
   { title: W.card, cell: (row: BatchAnswer) => row.card },
   { title: W.count, cell: (row: BatchAnswer) => count(row.count), isNumber: true },
   { title: W.quota, cell: (row: BatchAnswer) => usdOrNone(row.quota_usd), isNumber: true },

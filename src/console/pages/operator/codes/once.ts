@@ -19,6 +19,6 @@ export function NewCodesOnce({ made }: { made: NewCodesAnswer }): VNode {
     );
   return html`<p class="note warn" role="status">${W.once}</p>
     <h3>${label ?? card}${day !== null && ` · ${W.lastDay(day)}`}</h3>
-    <div class="row actions"><${Button} onClick=${save}>${W.csv}</${Button}><${Button} onClick=${() => print()}>${W.print}</${Button}></div>
+    <div class="row actions"><${Button} onClick=${save}>${T.common.csv}</${Button}><${Button} onClick=${() => print()}>${W.print}</${Button}></div>
     <${Code} label=${W.codes} text=${items.map((one) => one.code).join("\n")} />`;
 }

@@ -26,7 +26,7 @@ export function KeyPage({ session, account, id }: KeyPageProps): VNode {
   const key = useAnswer<ListedKeyAnswer>(`/keys/${encodeURIComponent(id)}`);
   return html`<p><a href=${hrefOf(["accounts", account])}>← ${account}</a></p>
     <${Awaited} loaded=${key}>${(data: ListedKeyAnswer) => html`
-      <div class="row"><h1>${data.name ?? data.id}</h1><${State} of=${data.status} /></div>
+      <div class="row"><h1 dir="auto">${data.name ?? data.id}</h1><${State} of=${data.status} /></div>
       <p class="faint"><code>${data.id}</code> · ${W.created(instant(data.created_at))}</p>
       <dl class="figures">
         <${Figure} title=${T.operator.group}>${data.group}</${Figure}>

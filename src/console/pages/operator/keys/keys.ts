@@ -23,7 +23,7 @@ const COLUMNS = [
   {
     title: W.name,
     cell: (row: ListedKeyAnswer) =>
-      html`<a href=${hrefOf(["accounts", row.account, row.id])}>${row.name ?? row.id}</a>${row.name !== null && html`<br /><small>${row.id}</small>`}`,
+      html`<a href=${hrefOf(["accounts", row.account, row.id])}><bdi>${row.name ?? row.id}</bdi></a>${row.name !== null && html`<br /><small>${row.id}</small>`}`,
   },
   { title: T.operator.state, cell: (row: ListedKeyAnswer) => html`<${State} of=${row.status} />` },
   { title: T.operator.group, cell: (row: ListedKeyAnswer) => row.group },

@@ -74,11 +74,11 @@ function Sums({ by, path }: { by: MarginBy; path: string }): VNode {
     );
   return html`<p class="faint">${T.operator.days(since ?? "", until ?? "")}</p>
     <dl class="figures">
-      <${Figure} title=${W.charged}>${usd(total.usd)}</${Figure}>
-      <${Figure} title=${W.cost}>${usd(total.cost_usd)}</${Figure}>
-      <${Figure} title=${W.absorbed}>${usd(total.absorbed_usd)}</${Figure}>
-      <${Figure} title=${W.margin}>${usd(total.margin_usd)}</${Figure}>
+      <${Figure} title=${W.charged} hint=${W.chargedHint}>${usd(total.usd)}</${Figure}>
+      <${Figure} title=${W.cost} hint=${W.costHint}>${usd(total.cost_usd)}</${Figure}>
+      <${Figure} title=${W.absorbed} hint=${W.absorbedHint}>${usd(total.absorbed_usd)}</${Figure}>
+      <${Figure} title=${W.margin} hint=${W.marginHint}>${usd(total.margin_usd)}</${Figure}>
     </dl>
     <${Table} caption=${W.title} columns=${columns} rows=${rows} keyOf=${(row: UsageRow) => row[by] ?? ""} empty=${W.none} />
-    ${rows.length > 0 && html`<p><${Button} onClick=${save}>${W.csv}</${Button}></p>`}`;
+    ${rows.length > 0 && html`<p><${Button} onClick=${save}>${T.common.csv}</${Button}></p>`}`;
 }

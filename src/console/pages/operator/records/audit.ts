@@ -20,18 +20,33 @@ const FOLLOW_EVERY_MS = 2_000;
 const LINES_MAX = 1_000;
 const W = T.operator.records;
 
+const DEEDS: Readonly<Record<string, string>> = T.operator.deeds;
+const FACTS: Readonly<Record<string, string>> = T.operator.factNames;
+
+/** A gateway of another version may have other actions; those are shown by the API's name. */
+const deedOf = ({ what }: AuditLineAnswer): string => DEEDS[what] ?? what;
+
+/** What the search looks at: the line as it is shown, and the API's names. */
+const searched = (line: AuditLineAnswer): string => `${deedOf(line)} ${JSON.stringify(line)}`.toLowerCase();
+
 const COLUMNS = [
-  { title: W.at, cell: (row: AuditLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
+  {
+    title: W.at,
+    cell: (row: AuditLineAnswer) => html`<time datetime=${row.at} title=${row.at}>${instant(row.at)}</time>`,
+  },
   {
     title: W.who,
     cell: (row: AuditLineAnswer) => html`<span class="writer">${row.who}</span><small>${row.from}</small>`,
   },
-  { title: W.what, cell: (row: AuditLineAnswer) => html`<code class="what">${row.what}</code>` },
-  { title: W.target, cell: (row: AuditLineAnswer) => row.target },
+  { title: W.what, cell: (row: AuditLineAnswer) => html`<span class="what" title=${row.what}>${deedOf(row)}</span>` },
+  { title: W.target, cell: (row: AuditLineAnswer) => html`<bdi>${row.target}</bdi>` },
   {
     title: W.facts,
     cell: (row: AuditLineAnswer) =>
-      Object.entries(row.facts).map(([name, value]) => html`<small class="fact">${name}: ${value}</small>`),
+      Object.entries(row.facts).map(
+        ([name, value]) =>
+          html`<small class="fact">${FACTS[name] ?? name.replaceAll("_", " ")}${T.common.colon}<bdi>${value}</bdi></small>`,
+      ),
   },
   {
     title: W.outcome,
@@ -64,13 +79,13 @@ export function AuditLines(): VNode {
   useEffect(() => void look(), []);
   useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, () => void look());
   const wanted = search.trim().toLowerCase();
-  const found = lines?.filter((line) => wanted === "" || JSON.stringify(line).toLowerCase().includes(wanted));
+  const found = lines?.filter((line) => wanted === "" || searched(line).includes(wanted));
   return html`<div class="filters" role="search">
       <${Input} field=${{ name: "search", label: T.operator.search, hint: W.searchHint }} value=${search} onValue=${setSearch} />
       <${Follow} isFollowing=${isFollowing} onFollow=${setFollowing} />
     </div>
     <${Problem} refused=${refused} retry=${() => void look()} />
-    ${found ? html`<${Table} caption=${W.audit} columns=${COLUMNS} rows=${found} keyOf=${(row: AuditLineAnswer) => String(row.seq)} empty=${W.noLines} />` : !refused && html`<p class="faint">${T.common.loading}</p>`}`;
+    ${found ? html`<${Table} caption=${W.audit} columns=${COLUMNS} rows=${found} keyOf=${(row: AuditLineAnswer) => String(row.seq)} empty=${wanted === "" ? W.noLines : W.noLineFound} />` : !refused && html`<p class="faint">${T.common.loading}</p>`}`;
 }
 
 export function Follow({ isFollowing, onFollow }: { isFollowing: boolean; onFollow: (on: boolean) => void }): VNode {

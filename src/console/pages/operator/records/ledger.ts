@@ -52,12 +52,15 @@ const columnsOf = (open: (line: LedgerLineAnswer) => void) => [
     cell: (row: LedgerLineAnswer) =>
       html`<button type="button" class="quiet" aria-label=${W.openLine(count(row.seq))} onClick=${() => open(row)}>${row.seq}</button>`,
   },
-  { title: W.at, cell: (row: LedgerLineAnswer) => html`<time datetime=${row.at}>${instant(row.at)}</time>` },
+  {
+    title: W.at,
+    cell: (row: LedgerLineAnswer) => html`<time datetime=${row.at} title=${row.at}>${instant(row.at)}</time>`,
+  },
   { title: W.kind, cell: (row: LedgerLineAnswer) => KINDS[row.kind] ?? row.kind },
   {
     title: W.about,
     cell: (row: LedgerLineAnswer) =>
-      html`${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}<br /><small>${row.reference}</small>`,
+      html`<bdi>${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}</bdi><br /><small>${row.reference}</small>`,
   },
   { title: W.amount, cell: (row: LedgerLineAnswer) => usd(row.usd), isNumber: true },
   { title: W.balance, cell: (row: LedgerLineAnswer) => usd(row.balance_usd), isNumber: true },
@@ -86,7 +89,7 @@ function Line({ line, onClose }: { line: LedgerLineAnswer; onClose: () => void }
     [W.note, line.note],
   ].filter(([, value]) => value);
   return html`<${Dialog} title=${W.line(count(line.seq))} onClose=${onClose}>
-    <dl class="pairs">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+    <dl class="pairs">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`)}</dl>
     ${line.usage !== null && html`<h3>${W.computed}</h3><pre tabindex="0" class="json" aria-label=${W.computed}>${JSON.stringify(line.usage, null, 2)}</pre>`}
     ${line.attempts.length > 0 && html`<h3>${W.tries}</h3><${Table} caption=${W.tries} columns=${ATTEMPTS} rows=${line.attempts} keyOf=${(row: LineAttempt) => `${row.upstream} ${row.outcome}`} empty="" />`}
   </${Dialog}>`;

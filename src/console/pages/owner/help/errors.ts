@@ -38,7 +38,8 @@ const columns = (): readonly TableColumn<ErrorWordsAnswer>[] => {
   return [
     {
       title: words.cause,
-      cell: ({ cause, identifier }) => html`<span><code>${cause}</code><small>${identifier}</small></span>`,
+      cell: ({ cause, identifier }) =>
+        html`<span class="cause"><code>${cause}</code><small>${identifier}</small></span>`,
     },
     { title: words.status, cell: ({ status }) => String(status) },
     { title: words.means, cell: ({ means }) => means },

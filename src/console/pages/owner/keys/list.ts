@@ -80,11 +80,8 @@ function columnsFor(spend: KeySpendAnswer | undefined): readonly TableColumn<Lis
     {
       title: W.spend,
       isNumber: true,
-      cell: ({ id }) => {
-        if (!spend) return "…";
-        const spent = spentOf.get(id);
-        return html`<span>${usd(spent?.usd ?? "0.00")}<small>${W.todayOf(usd(spent?.today_usd ?? "0.00"))}</small></span>`;
-      },
+      cell: ({ id }) => (spend ? usd(spentOf.get(id)?.usd ?? "0.00") : "…"),
+      below: ({ id }) => spend && W.todayOf(usd(spentOf.get(id)?.today_usd ?? "0.00")),
     },
     { title: W.limits, cell: (key) => html`<${LimitsOf} of=${key} />` },
   ];

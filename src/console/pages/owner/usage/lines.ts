@@ -105,16 +105,14 @@ function Pages({ wanted, keyNames }: { readonly wanted: string; readonly keyName
 function columnsOf(keyNames: KeyNames): readonly TableColumn<OwnLineAnswer>[] {
   const words = T.owner.usage;
   return [
-    { title: words.when, cell: ({ at }) => html`<time datetime=${at}>${instant(at)}</time>` },
+    { title: words.when, cell: ({ at }) => html`<time datetime=${at} title=${at}>${instant(at)}</time>` },
     { title: words.what, cell: (line) => html`<span>${whatOf(line)}</span>` },
-    { title: words.key, cell: ({ key }) => keyNames.get(key)?.name ?? key },
+    { title: words.key, cell: ({ key }) => html`<bdi>${keyNames.get(key)?.name ?? key}</bdi>` },
     {
       title: words.amount,
       isNumber: true,
-      cell: (line) =>
-        html`<span>${usd(line.kind === "usage" ? line.usd : line.change_usd)}${
-          line.paid_by !== null && line.paid_by !== "balance" && html`<small>${words.paidByCard(line.paid_by)}</small>`
-        }</span>`,
+      cell: (line) => usd(line.kind === "usage" ? line.usd : line.change_usd),
+      below: ({ paid_by: payer }) => payer !== null && payer !== "balance" && words.paidByCard(payer),
     },
     { title: words.balance, isNumber: true, cell: (line) => usd(line.balance_usd) },
   ];
@@ -152,7 +150,7 @@ function Download({ wanted, keyNames }: { readonly wanted: string; readonly keyN
     const { since = "", until = "" } = Object.fromEntries(new URLSearchParams(wanted));
     download(`ledger-${since}-${until}.csv`, asCsv(rows, keyNames));
   });
-  return html`<${Button} isRunning=${action.isRunning} onClick=${() => action.run()}>${words.csv}</${Button}>
+  return html`<${Button} isRunning=${action.isRunning} onClick=${() => action.run()}>${T.common.csv}</${Button}>
     ${action.isRunning && html`<span role="status" class="faint"> ${words.csvWorking(lines)}</span>`}
     <${Problem} refused=${action.refused} />`;
 }

@@ -72,7 +72,7 @@ function Charged({ line, keyNames }: { readonly line: OwnLineAnswer; readonly ke
       ${charge && html`<${Figure} title=${words.heldAtEnd} hint=${charge.held_dearest ? words.heldDearest : undefined}>${usd(charge.hold_usd)}</${Figure}>`}
       <${Figure} title=${words.balanceAfter}>${usd(line.balance_usd)}</${Figure}>
     </dl>
-    <dl class="facts panel">${facts.map(([title, text]) => html`<div><dt>${title}</dt><dd>${text}</dd></div>`)}</dl>
+    <dl class="facts panel">${facts.map(([title, text]) => html`<div><dt>${title}</dt><dd><bdi>${text}</bdi></dd></div>`)}</dl>
     <div class="panel"><h2>${words.how}</h2>
       ${charge ? html`<${Sum} charge=${charge} group=${line.group} />` : html`<p>${words.noFigures}</p>`}
     </div>`;
@@ -95,8 +95,8 @@ function Sum({ charge, group }: { readonly charge: OwnChargeAnswer; readonly gro
     {
       title: words.price,
       isNumber: true,
-      cell: (row) =>
-        html`<span>${usd(row.price_usd)} <small>${row.isCall ? words.perCall : words.perMillion}</small></span>`,
+      cell: (row) => usd(row.price_usd),
+      below: (row) => (row.isCall ? words.perCall : words.perMillion),
     },
     { title: words.product, isNumber: true, cell: (row) => usd(row.usd) },
   ];

@@ -46,7 +46,7 @@ function Shown({ data, by, keyNames }: ShownProps): VNode {
         keyOf=${(row: OwnSumAnswer) => row.name} empty=${words.empty} />
       ${rows.length > most && html`<p><${Button} kind="quiet" onClick=${() => setMost(most + ROWS)}>${words.moreRows(rows.length - most)}</${Button}></p>`}
     </div>
-    ${rows.length > 0 && html`<${Button} onClick=${saved}>${words.csv}</${Button}>`}`;
+    ${rows.length > 0 && html`<${Button} onClick=${saved}>${T.common.csv}</${Button}>`}`;
 }
 
 function Totals({ total }: { readonly total: OwnTotalAnswer }): VNode {
@@ -122,7 +122,7 @@ function nameOf(name: string, by: SummedBy, keyNames: KeyNames): string | VNode 
   if (name === "") return words.noKey;
   const known = keyNames.get(name);
   return known?.name
-    ? html`<span>${known.name}<small class="mono">${name}</small></span>`
+    ? html`<span><bdi>${known.name}</bdi><small class="mono">${name}</small></span>`
     : html`<span class="mono">${name}</span>`;
 }
 

@@ -14,6 +14,7 @@ export const common = {
   never: "Never",
   language: "Language",
   signOut: "Sign out",
+  sessionEnded: "Your session has ended. Sign in again to return to this page.",
   menu: "Menu",
   skip: "Skip to the content",
   unreachable: "The gateway does not answer.",
@@ -23,6 +24,7 @@ export const common = {
   notFound: "There is no such page.",
   home: "To the overview",
   time: "Time",
+  csv: "Download CSV",
   colon: ": ",
   usd: (amount: string) => `${amount} USD`,
 };

@@ -15,6 +15,7 @@ export const common: Texts["common"] = {
   never: "从不",
   language: "语言",
   signOut: "退出登录",
+  sessionEnded: "会话已结束。重新登录后会返回此页面。",
   menu: "菜单",
   skip: "跳到正文",
   unreachable: "网关没有响应。",
@@ -24,6 +25,7 @@ export const common: Texts["common"] = {
   notFound: "没有这个页面。",
   home: "返回概览",
   time: "时间",
+  csv: "下载 CSV",
   colon: "：",
   usd: (amount: string) => `${amount} 美元`,
 };

@@ -173,7 +173,7 @@ test("accounts are searched and paged, and their names are not interpreted as ma
   assert.equal(await page.locator("tbody tr").count(), 50);
   await page.getByRole("button", { name: "Show more" }).click();
   await page.locator("tbody tr").nth(55).waitFor();
-  await page.getByLabel("Part of the name").fill("team-5");
+  await page.getByLabel("Search", { exact: true }).fill("team-5");
   await page.getByRole("button", { name: "Search" }).click();
   await page.locator("tbody tr").nth(6).waitFor({ state: "detached" });
   await page.getByRole("link", { name: "team-54" }).waitFor();

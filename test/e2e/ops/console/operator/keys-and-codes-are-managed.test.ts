@@ -93,7 +93,7 @@ test("codes are created, saved once as a file, and voided", async (t) => {
   const texts = ((await page.getByRole("dialog").locator("pre code").textContent()) ?? "").split("\n");
   assert.equal(texts.length, 3);
   const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save as CSV" }).click();
+  await page.getByRole("button", { name: "Download CSV" }).click();
   const csv = readFileSync(await (await saving).path(), "utf8");
   assert.ok(texts.every((text) => csv.includes(text)));
   assert.ok(csv.includes(`"'=cmd|"" /C calc""!A0"`), "a spreadsheet reads the cell as text");

@@ -49,11 +49,20 @@ test("the audit shows new entries of others, and a ledger line opens to the figu
   const { page, here, open, admin, complaints } = await openOperator(t);
   const { name, key } = await here.account({ usd: "5" });
   await open("records");
-  await page.getByRole("region", { name: "Audit" }).getByText("operator.sign_in").waitFor();
+  await page.getByRole("region", { name: "Audit" }).getByText("Operator signed in").waitFor();
   await admin("POST", "/accounts", { name: "bob" });
-  await page.getByRole("region", { name: "Audit" }).getByText("account.create").waitFor();
+  await page.getByRole("region", { name: "Audit" }).getByText("Account created").waitFor();
+  assert.equal(await page.getByText("Account created").first().getAttribute("title"), "account.create");
+  // The search finds the words and the name of the API.
+  for (const search of ["account created", "account.create"]) {
+    await page.getByLabel("Search").fill(search);
+    await page.getByText("Operator signed in").waitFor({ state: "detached" });
+    await page.getByText("Account created").first().waitFor();
+    await page.getByLabel("Search").fill("");
+    await page.getByText("Operator signed in").waitFor();
+  }
   await page.getByLabel("Search").fill("nobody at all");
-  await page.getByText("No writes since").waitFor();
+  await page.getByText("No line matches.").waitFor();
   await chat(here, key);
   await page.getByRole("link", { name: "Ledger", exact: true }).click();
   await page.getByLabel("Account").fill(name);
@@ -163,7 +172,7 @@ test("margin by model and upstream, and a check of all ledgers, are shown", asyn
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByRole("region", { name: "Reconcile" }).getByText("chat-1").waitFor();
   const saving = page.waitForEvent("download");
-  await page.getByRole("button", { name: "Save as CSV" }).click();
+  await page.getByRole("button", { name: "Download CSV" }).click();
   assert.match((await saving).suggestedFilename(), /^usage-model-/);
   await page.getByRole("button", { name: "Check all accounts" }).click();
   await page.getByText("All accounts are balanced.").waitFor();

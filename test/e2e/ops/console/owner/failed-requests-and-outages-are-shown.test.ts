@@ -74,7 +74,7 @@ test("a user who signed out in another tab is signed out here at the next reques
   await other.getByRole("button", { name: "Sign out" }).click();
   await other.getByText("You are not signed in.").waitFor();
   await page.getByRole("link", { name: "90 days" }).click();
-  await page.getByText("You are not signed in.").waitFor();
+  await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
   await page.goto(await invitationTo(gateway, alice.name));
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("link", { name: "Models" }).click();

@@ -195,14 +195,14 @@ test("a session that expired while a form was open writes nothing and asks to si
   await fillNewKey(page, gateway);
   await context.clearCookies();
   await page.getByRole("button", { name: "Create the key" }).click();
-  await page.getByText("You are not signed in.").waitFor();
+  await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
   assert.equal((await keyIds(gateway, name)).length, 1);
   await enter(page, gateway, name);
   await page.goto(at(gateway, `keys/${keyId}`));
   await page.getByRole("button", { name: "Revoke …" }).click();
   await context.clearCookies();
   await page.getByRole("button", { name: "Revoke permanently" }).click();
-  await page.getByText("You are not signed in.").waitFor();
+  await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
   assert.deepEqual(
     (await keyIds(gateway, name)).map(({ status }) => status),
     ["normal"],

@@ -144,9 +144,9 @@ test("refusals are shown in Chinese, and in the gateway's own words if they cont
   await admin(gateway, "PUT", `/keys/${keyId}/caps`, { concurrency: 5 });
   const { page, complaints } = await signIn(t, gateway, name, { language: "zh-CN" });
   await page.goto(at(gateway, "cards"));
-  await page.getByLabel("卡密").fill("0000-0000-0000-0000-1");
+  await page.getByLabel("兑换码").fill("0000-0000-0000-0000-1");
   await page.getByRole("button", { name: "兑换" }).click();
-  await page.getByText("卡密输入有误").waitFor();
+  await page.getByText("兑换码输入有误").waitFor();
   await page.getByText("逐个字符核对").waitFor();
   await page.goto(at(gateway, `keys/${keyId}`));
   await page.getByLabel("同时请求数").fill("6");

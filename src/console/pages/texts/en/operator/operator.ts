@@ -1,5 +1,6 @@
 /** Texts of the operator's pages. */
 import { accountActions, accounts, budgets, codes, keys, limits } from "./accounts.ts";
+import { deeds, factNames } from "./deeds.ts";
 import { explain, notices, overview, upstreams } from "./now.ts";
 import { configuration, reconcile, records, store, verification } from "./records.ts";
 
@@ -68,6 +69,8 @@ export const operator = {
     unbalanced: "unbalanced",
   },
   overview,
+  deeds,
+  factNames,
   accounts,
   accountActions,
   budgets,

@@ -9,7 +9,8 @@ export const records = {
   searchHint: "Searches the lines below: who, what, target and facts.",
   follow: "Follow",
   noLines: "No writes since this gateway started. Older ones are in its log.",
-  noLedger: "No lines yet.",
+  noLineFound: "No line matches. Older ones are in the log of the gateway.",
+  noLedger: "No lines. Top-ups, charges and time cards appear here.",
   at: "When",
   who: "Who",
   what: "What",
@@ -56,8 +57,11 @@ export const reconcile = {
   cost: "Cost",
   absorbed: "Absorbed",
   margin: "Margin",
+  chargedHint: "to balances and time cards",
+  costHint: "expected on the bills of upstreams",
+  absorbedHint: "used, but paid by no account",
+  marginHint: "charged minus cost",
   none: "No usage on these days.",
-  csv: "Save as CSV",
 };
 
 export const verification = {

@@ -31,7 +31,6 @@ export const usage = {
   chart: (since: string, until: string) => `Amount spent per day from ${since} to ${until}`,
   table: "What was spent",
   empty: "Nothing was spent in this period.",
-  csv: "Download CSV",
   csvWorking: (lines: number) => `${lines} lines so far …`,
   noModel: "(no model)",
   noKey: "(no key)",

@@ -1,6 +1,7 @@
 /** Words of the operator's pages. */
 import type { Texts } from "../../words.ts";
 import { accountActions, accounts, budgets, codes, keys, limits } from "./accounts.ts";
+import { deeds, factNames } from "./deeds.ts";
 import { explain, notices, overview, upstreams } from "./now.ts";
 import { configuration, reconcile, records, store, verification } from "./records.ts";
 
@@ -69,6 +70,8 @@ export const operator: Texts["operator"] = {
     unbalanced: "账目不符",
   },
   overview,
+  deeds,
+  factNames,
   accounts,
   accountActions,
   budgets,

@@ -11,7 +11,8 @@ export const records: Texts["operator"]["records"] = {
   searchHint: "在下列各行的操作人、操作、对象和详情中查找。",
   follow: "持续刷新",
   noLines: "网关启动后没有任何操作，更早的记录在其日志中。",
-  noLedger: "还没有记录。",
+  noLineFound: "没有符合条件的记录，更早的记录在网关的日志中。",
+  noLedger: "没有记录。充值、收费和时长卡会显示在这里。",
   at: "时间",
   who: "操作人",
   what: "操作",
@@ -58,8 +59,11 @@ export const reconcile: Texts["operator"]["reconcile"] = {
   cost: "成本",
   absorbed: "网关承担",
   margin: "毛利",
+  chargedHint: "从余额和时长卡扣除",
+  costHint: "上游账单的预计金额",
+  absorbedHint: "已产生但没有账户支付",
+  marginHint: "收费减去成本",
   none: "这些日期内没有用量。",
-  csv: "保存为 CSV",
 };
 
 export const verification: Texts["operator"]["verification"] = {

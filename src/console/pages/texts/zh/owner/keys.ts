@@ -44,7 +44,7 @@ export const keys: Texts["owner"]["keys"] = {
     concurrency: (count) => `同时 ${count} 个请求`,
   },
   shownTitle: "您的新密钥",
-  shownNote: "请立即复制。密钥只显示这一次，之后无法再次查看：网关只保存它的指纹。",
+  shownNote: "请立即复制。密钥只显示这一次，之后无法再次查看：网关只保存它的哈希值。",
   key: "密钥",
   stored: "我已保存",
   settings: "客户端设置",

@@ -37,7 +37,7 @@ export const overview: Texts["owner"]["overview"] = {
   noSpend: "近 30 天没有消费。",
   cards: "时长卡",
   noCards: "没有正在使用或等待生效的时长卡。",
-  toCards: "兑换卡密，查看所有卡",
+  toCards: "使用兑换码或查看所有卡",
   budgets: "账户预算",
   models: "模型",
   noModels: "此账户的套餐没有开放任何模型。",

@@ -1,0 +1,34 @@
+/** When a session ends while a page is open, the page says so, and the next sign-in returns to it. */
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { closeBrowser } from "../../../../rig/browser.ts";
+import { openOperator, signIn } from "./world.ts";
+
+after(closeBrowser);
+
+test("a page whose session has ended says so, and the sign-in returns to it", async (t) => {
+  const { page, open, here, token, context } = await openOperator(t);
+  const { name } = await here.account();
+  await open(`accounts/${name}`);
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+  assert.equal(await page.title(), `${name} · Accounts · Tollgate`);
+  // Another tab signs out.
+  await context.clearCookies();
+  await page.getByRole("link", { name: "Upstreams" }).click();
+  await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
+  assert.equal(await page.title(), "Tollgate");
+  await signIn(page, token);
+  await page.getByRole("heading", { level: 1, name: "Upstreams" }).waitFor();
+  assert.equal(await page.title(), "Upstreams · Tollgate");
+});
+
+test("who signs out, or was never signed in, is not told of an ended session", async (t) => {
+  const { page, context, here } = await openOperator(t);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("Sign in with the admin token.").waitFor();
+  assert.equal(await page.getByText("Your session has ended.").count(), 0);
+  await context.clearCookies();
+  await page.goto(`${here.adminUrl}/console/accounts`);
+  await page.getByText("Sign in with the admin token.").waitFor();
+  assert.equal(await page.getByText("Your session has ended.").count(), 0);
+});
