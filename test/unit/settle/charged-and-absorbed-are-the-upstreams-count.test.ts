@@ -1,5 +1,5 @@
 /**
- * ARCHITECTURE.md promise 3 as a property, through the arithmetic and a real store. For whatever an upstream does and however
+ * ARCHITECTURE.md promises 3 and 15 as a property, through the arithmetic and a real store. For whatever an upstream does and however
  * its stream ends, once its final count was seen: charged and absorbed amounts add up to that count at the route's prices, the
  * client is never charged for more, there is no charge without a reason, and neither balance nor holds fall below zero. Without
  * a final count, and when the upstream or the gateway cut the stream, the charge stays within the hold. Row 64 of

@@ -1,5 +1,5 @@
 /**
- * ARCHITECTURE.md promise 3 as a property, end to end in all nine directions. For any count of an upstream, any output
+ * ARCHITECTURE.md promises 3 and 15 as a property, end to end in all nine directions. For any count of an upstream, any output
  * that it shows and any balance: what is charged plus what is absorbed equals that count at the route's prices, and the
  * client is never charged more. The exception is a stream without a limit that is cut because the funds ended; it has
  * no final count.
