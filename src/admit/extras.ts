@@ -38,10 +38,6 @@ function buysTools(route: Route, client: Protocol): boolean {
   return route.protocol === client || route.capabilities.openaiNative;
 }
 
-function routeOf({ protocol, capabilities: { openaiNative } }: Route) {
-  return { protocol, openaiNative };
-}
-
 /** Types of the offered hosted tools that have no price. */
 export function unpricedTools({ hostedTools }: Envelope, { tools }: Price): readonly string[] {
   return hostedTools.length === 0 ? hostedTools : hostedTools.filter((type) => !tools.has(toolPriceName(type)));
@@ -73,7 +69,7 @@ export function findUnpriced(facts: Envelope, model: Model): Refusal | undefined
   if (facts.serviceTier !== undefined && !price.tiers.has(facts.serviceTier)) {
     return refuse(facts.tierParam ?? "service_tier", `The tier "${facts.serviceTier}"`);
   }
-  const isBought = (name: string) => routes.some((route) => reachesUpstream(name, facts.protocol, routeOf(route)));
+  const isBought = (name: string) => routes.some((route) => reachesUpstream(name, facts.protocol, route.protocol));
   const option = facts.options.find((name) => isBought(name) && !price.tools.has(optionPriceName(name, price.tools)));
   if (option !== undefined) return refuse(option, `What "${option}" asks for`);
   if (!routes.some((route) => buysTools(route, facts.protocol))) return undefined;

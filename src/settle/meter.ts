@@ -317,8 +317,7 @@ function withCalls(
  */
 function extrasOf({ terms: { client, options = [] } }: ChargeTerms, route: Route | undefined): readonly string[] {
   if (!route || options.length === 0) return options;
-  const upstream = { protocol: route.protocol, openaiNative: route.capabilities.openaiNative };
-  return options.filter((option) => reachesUpstream(option, client, upstream));
+  return options.filter((option) => reachesUpstream(option, client, route.protocol));
 }
 
 /**

@@ -74,16 +74,12 @@ export function withShownCalls(
 const SEARCH_OPTION = "web_search_options";
 
 /**
- * Whether a member that asks for an extra goes upstream. Translations leave such members out, with one exception: the
- * member that turns a search on in chat completions becomes a tool in responses.
+ * Whether a member that asks for an extra goes upstream. Translations leave such members out, whatever the server knows,
+ * with one exception: the member that turns a search on in chat completions becomes a tool in responses.
  */
-export function reachesUpstream(
-  option: string,
-  client: Protocol | undefined,
-  upstream: { readonly protocol: Protocol; readonly openaiNative: boolean },
-): boolean {
-  if (upstream.protocol === client || upstream.openaiNative) return true;
-  return option === SEARCH_OPTION && client === "chat" && upstream.protocol === "responses";
+export function reachesUpstream(option: string, client: Protocol | undefined, upstream: Protocol): boolean {
+  if (upstream === client) return true;
+  return option === SEARCH_OPTION && client === "chat" && upstream === "responses";
 }
 
 /** The name under which a member has its price; the name of the tool that it turns on is accepted too. */
