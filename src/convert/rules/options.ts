@@ -67,6 +67,11 @@ export function ignoreNative(hub: HubRequest, losses: Losses, kept: { readonly u
   for (const name of Object.keys(hub.promptCache)) losses.ignore(name);
 }
 
+/** `user` next to a different `safety_identifier`: only one is sent, and the newer member counts (rule 28). */
+export function secondUser({ user, safety_identifier: newer }: JsonObject): readonly RestField[] {
+  return isGiven(user) && isGiven(newer) && user !== newer ? [{ param: "user", value: user, weight: "hint" }] : [];
+}
+
 /** An effort of chat or responses; `none` switches reasoning off. */
 export function requestedEffort(
   value: unknown,

@@ -3,7 +3,7 @@ import type { Refusal } from "../../../values/errors.ts";
 import { isGiven, isObject, type JsonObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
 import { cacheMark } from "../../rules/cache-marks.ts";
-import { restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
+import { restOf, schemaFormat, secondUser, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
   optionalCount,
   optionalFlag,
@@ -118,6 +118,7 @@ function leftOut(param: string, json: JsonObject): RestField {
  */
 function decodeRest(json: JsonObject): readonly RestField[] {
   const rest = restOf(json, { seed: "meaning", prediction: "meaning", audio: "required", inference_geo: "required" });
+  rest.push(...secondUser(json));
   const n = optionalCount(json.n, "n", 1);
   if (n !== undefined && n > 1) rest.push({ param: "n", value: n, weight: "required" });
   const modalities = optionalList(json.modalities, "modalities") ?? [];

@@ -2,7 +2,14 @@
 import type { Refusal } from "../../../values/errors.ts";
 import { isGiven, type JsonObject } from "../../../values/json-object.ts";
 import type { HubFacts, HubRequest, OutputFormat, RequestedReasoning, RestField } from "../../hub.ts";
-import { plainReasoning, requestedEffort, restOf, schemaFormat, sharedOpenaiMembers } from "../../rules/options.ts";
+import {
+  plainReasoning,
+  requestedEffort,
+  restOf,
+  schemaFormat,
+  secondUser,
+  sharedOpenaiMembers,
+} from "../../rules/options.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import {
   optionalCount,
@@ -107,6 +114,7 @@ function decodeRest(json: JsonObject, include: readonly unknown[], hostedCalls: 
     inference_geo: "required",
     context_management: "meaning",
   });
+  rest.push(...secondUser(json));
   if (optionalFlag(json.background, "background") === true) {
     rest.push({ param: "background", value: true, weight: "required" });
   }
