@@ -46,13 +46,13 @@ test("cached input counts against the context window, and a reply that reads twi
   assert.deepEqual(surprises({ input: 2 * contextTokens, longestInput: contextTokens }), []);
 });
 
-test("an extra is charged if its member reached the upstream: in the client's protocol, or at an upstream that accepts it", () => {
+test("an extra is charged if its member reached the upstream, and no translation carries it", () => {
   const terms: ChargeTerms = { ...TERMS, terms: { ...TERMS.terms, client: "responses", options: ["zoom"] } };
   const calls = (route: Route) =>
     JSON.parse(settlementOf(terms, counted({ input: 1, output: 1 }, { route })).ask.memo).tool_calls;
   const native = (openaiNative: boolean) => ({ ...ROUTE, capabilities: { ...ROUTE.capabilities, openaiNative } });
   assert.deepEqual(calls({ ...native(false), protocol: "responses" }), { zoom: 1 });
-  assert.deepEqual(calls(native(true)), { zoom: 1 });
+  assert.deepEqual(calls(native(true)), {});
   assert.deepEqual(calls(native(false)), {});
 });
 
