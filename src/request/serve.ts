@@ -5,10 +5,12 @@
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
 import type { Reply } from "../accept/reply.ts";
+import type { Permit } from "../admit/permit.ts";
 import { openExchange } from "../convert/bridge.ts";
 import { NOTHING_PRODUCED } from "../convert/produced.ts";
 import { asksToThink } from "../convert/thinking-asked.ts";
 import type { Ending } from "../settle/meter.ts";
+import { inTime } from "../store/middleware/breakers.ts";
 import { ERROR_ROWS, isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { admitRequest, openHold } from "./admission.ts";
@@ -25,6 +27,9 @@ const MODEL_PATH: ModelEndpoint = {
   open: openExchange,
   refused: (refused) => refused,
 };
+
+/** How long a refusal waits for the store to free its idempotency key. */
+const KEY_FREE_MS_MAX = 400;
 
 /** Nothing reached an upstream, or nothing came back: the hold is voided. */
 const NOTHING_HAPPENED: Ending = {
@@ -68,6 +73,7 @@ export async function serveModel(
   };
   try {
     const refused = await takeSteps(run, parts);
+    if (refused && run.permit?.idempotency) await freeKey(run, run.permit, parts);
     if (refused) refuse(run, refused, parts);
   } catch (error) {
     record.crashed(error);
@@ -75,15 +81,27 @@ export async function serveModel(
     else refuse(run, refusal("internal"), parts);
   } finally {
     request.forgetBody();
-    if (run.permit && !run.settled) {
-      // After a defect here, the hold ends by its own time.
-      await settleRequest(run, NOTHING_HAPPENED, parts).catch((error: unknown) => record.crashed(error));
-    }
+    if (run.permit && !run.settled) await releaseHold(run, parts);
     await reply.finished;
     await parts.cohort.join();
     run.leave?.();
     record.finish();
   }
+}
+
+/**
+ * Frees the idempotency key of a request that failed, before its answer: with that the client may repeat the request at
+ * another process, which would find the key taken. A store that does not answer delays the answer for a short time only.
+ */
+async function freeKey(run: Run, { tag }: Permit, parts: PipelineParts): Promise<void> {
+  await releaseHold(run, parts);
+  const settled = parts.settler.unsettled(tag);
+  if (settled) await inTime(parts.clock, KEY_FREE_MS_MAX, settled).catch(() => {});
+}
+
+/** Settles a request without an answer. After a defect here, the hold ends by its own time. */
+async function releaseHold(run: Run, parts: PipelineParts): Promise<void> {
+  await settleRequest(run, NOTHING_HAPPENED, parts).catch((error: unknown) => run.record.crashed(error));
 }
 
 /** The steps in order, up to the settlement. @returns the refusal to send, if any. */
