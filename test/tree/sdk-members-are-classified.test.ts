@@ -13,6 +13,7 @@ const read = (file: string) => readFileSync(`node_modules/${file}`, "utf8");
 const CHAT = read("openai/resources/chat/completions/completions.d.ts");
 const SHARED = read("openai/resources/shared.d.ts");
 const RESPONSES = read("openai/resources/responses/responses.d.ts");
+const BETA_RESPONSES = read("openai/resources/beta/responses/responses.d.ts");
 const COUNTS = read("openai/resources/responses/input-tokens.d.ts");
 const MESSAGES = read("@anthropic-ai/sdk/resources/messages/messages.d.ts");
 const BETA = read("@anthropic-ai/sdk/resources/beta/messages/messages.d.ts");
@@ -78,8 +79,10 @@ const OBJECTS: readonly (readonly [Protocol, string, () => string[]])[] = [
   ["messages", "tools", () => unionMembers(BETA, "BetaToolUnion")],
   ["messages", "tools", () => unionMembers(MESSAGES, "ToolUnion")],
   ["responses", "", () => membersOf(RESPONSES, "ResponseCreateParamsBase")],
+  ["responses", "", () => membersOf(BETA_RESPONSES, "ResponseCreateParamsBase")],
   ["responses", "", () => membersOf(RESPONSES, "ResponseCompactParams")],
   ["responses", "", () => membersOf(COUNTS, "InputTokenCountParams")],
+  ["responses", "reasoning", () => membersOf(BETA_RESPONSES, "ResponseCreateParams.Reasoning")],
   ["responses", "reasoning", () => membersOf(SHARED, "Reasoning")],
   ["responses", "text", () => membersOf(RESPONSES, "ResponseTextConfig")],
   ["responses", "image", () => membersOf(RESPONSES, "ResponseCreateParams.Image")],
@@ -137,6 +140,7 @@ test("every kind of block and item that the SDKs send is known, as text or by it
   const types = [
     ...typesOf(BETA, "BetaContentBlockParam"),
     ...typesOf(RESPONSES, "ResponseInputItem"),
+    ...typesOf(BETA_RESPONSES, "BetaResponseInputItem"),
     ...typesOf(RESPONSES, "ResponseInputContent"),
     ...typesOf(CHAT, "ChatCompletionContentPart"),
   ];

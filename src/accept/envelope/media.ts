@@ -286,7 +286,8 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(
   tool_search_call tool_search_output additional_tools configuration_update image_generation_call
   code_interpreter_call local_shell_call local_shell_call_output shell_call shell_call_output apply_patch_call
   apply_patch_call_output mcp_list_tools mcp_approval_request mcp_approval_response mcp_call custom_tool_call
-  custom_tool_call_output item_reference program program_output`.split(/\s+/),
+  custom_tool_call_output item_reference program program_output agent_message multi_agent_call
+  multi_agent_call_output`.split(/\s+/),
 );
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);

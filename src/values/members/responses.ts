@@ -37,7 +37,8 @@ const OFFICIAL = shape(
       input model instructions include max_output_tokens max_tool_calls metadata parallel_tool_calls personality
       prompt_cache_key prompt_cache_retention safety_identifier store stream temperature top_logprobs top_p truncation
       user client_metadata`,
-    option: "n",
+    // Any number of subagents may run for one request.
+    option: "n multi_agent",
     limit: "max_tokens max_completion_tokens",
     state: "prompt",
   },

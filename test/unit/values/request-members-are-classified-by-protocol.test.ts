@@ -75,6 +75,7 @@ const MEANINGS: readonly (readonly [Protocol, string, string | undefined])[] = [
   ["messages", "max_output_tokens", "limit"],
   ["responses", "client_metadata", "plain"],
   ["responses", "access_programs", "option"],
+  ["responses", "multi_agent", "option"],
   ["responses", "previous_response_id", "state"],
   ["responses", "background", "state"],
   ["responses", "background_options", "state"],

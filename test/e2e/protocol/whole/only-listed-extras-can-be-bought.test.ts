@@ -56,6 +56,7 @@ const web = [{ type: "web_search" }];
 
 /** Protocol, body as a client writes it in addition to the usual members, and the member that the refusal names. */
 const REFUSED: readonly (readonly [Protocol, Fields, string])[] = [
+  ["responses", { multi_agent: { enabled: true } }, "multi_agent"],
   ["chat", { Model: "o1-pro", Max_Tokens: 100_000, N: 64 }, "Model"],
   ["chat", { Max_Tokens: 100_000 }, "Max_Tokens"],
   ["chat", { N: 64 }, "N"],

@@ -35,6 +35,9 @@ const REFUSED = [
   "item_reference",
   "program",
   "program_output",
+  "agent_message",
+  "multi_agent_call",
+  "multi_agent_call_output",
   "mcp_approval_request",
   "mcp_approval_response",
 ];
