@@ -62,7 +62,7 @@ function App(): VNode | null {
   }, []);
   if (refused)
     return html`<main class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></main>`;
-  if (session === undefined) return null;
+  if (session === undefined) return html`<p class="late" role="status">${T.common.loading}</p>`;
   if (typeof session === "string")
     return html`<${OperatorSignIn} isEnded=${session === "ended"} onEntered=${() => void enter()} />`;
   const [at = ""] = place.path;

@@ -58,7 +58,7 @@ function App(): VNode | null {
   }, []);
   if (refused)
     return html`<div class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
-  if (session === undefined) return null;
+  if (session === undefined) return html`<p class="late" role="status">${T.common.loading}</p>`;
   const entered = () => {
     // If a session had ended, the owner returns to the page where that happened.
     if (isSignIn) go(hrefOf([]), true);

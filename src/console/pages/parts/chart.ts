@@ -49,9 +49,11 @@ export function Chart({ label, data, series, isBars = false, heightPx = 220, for
       ],
       series: [
         { label: T.common.time, value: (_plot: uPlot, at: number | null) => (at === null ? "--" : axisTime(at, 1)) },
-        ...series.map(({ name, colour: own }) => ({
+        ...series.map(({ name, colour: own }, place) => ({
           label: name,
           stroke: colour(own),
+          // Not only by color.
+          ...(place > 0 && { dash: [6, 4] }),
           fill: isBars ? colour(own) : "transparent",
           ...(isBars && { paths: uPlot.paths.bars?.({ size: [0.7, 40] }) }),
           points: { show: false },

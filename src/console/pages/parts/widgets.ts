@@ -116,13 +116,26 @@ interface DialogProps {
   readonly children?: ComponentChildren;
 }
 
-/** A modal dialog; Escape closes it. */
+/**
+ * A modal dialog; Escape closes it. The focus is on its first field, and returns to where it was, however the dialog
+ * ends.
+ */
 export function Dialog({ title, onClose, children }: DialogProps): VNode {
   const place = useRef<HTMLDialogElement>(null);
+  const isGone = useRef(false);
   useEffect(() => {
-    place.current?.showModal();
+    const dialog = place.current;
+    const opener = document.activeElement as HTMLElement | null;
+    dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    return () => {
+      isGone.current = true;
+      dialog?.close();
+      // The browser gives the focus back only while the dialog is in the page.
+      opener?.focus();
+    };
   }, []);
-  return html`<dialog ref=${place} aria-label=${title} onClose=${onClose}>
+  return html`<dialog ref=${place} tabindex="-1" aria-label=${title} onClose=${() => isGone.current || onClose()}>
     <header><h2>${title}</h2><button type="button" class="quiet" onClick=${() => place.current?.close()} aria-label=${T.common.close}>✕</button></header>
     ${children}
   </dialog>`;

@@ -56,6 +56,9 @@ export function usePages<R>(path: string | undefined, cursor = "cursor"): Listin
     [path, cursor],
   );
   useEffect(() => {
+    // The rows of another search must not look like the result of this one.
+    setRows([]);
+    setNext(null);
     load(undefined);
     return () => gone.current?.abort();
   }, [load]);

@@ -2,7 +2,7 @@
 
 import { useAction } from "../../parts/load.ts";
 import { type OnceRunner, useOnce } from "../../parts/once.ts";
-import { type ComponentChildren, html, useState, type VNode } from "../../parts/view.ts";
+import { type ComponentChildren, html, useEffect, useState, type VNode } from "../../parts/view.ts";
 import { Button, Dialog, Field, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 
@@ -56,6 +56,10 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
     if (result === undefined) onClose();
     else setShown(result);
   });
+  // Not on a button: a second Enter would close the dialog, and what it shows may be shown only once.
+  useEffect(() => {
+    if (shown !== undefined) document.querySelector<HTMLElement>("dialog[open]")?.focus();
+  }, [shown]);
   if (shown !== undefined) {
     return html`<${Dialog} title=${label} onClose=${onClose}>${shown}
       <${Button} kind="main" onClick=${onClose}>${T.common.close}</${Button}></${Dialog}>`;
@@ -75,14 +79,22 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
 interface InputProps {
   readonly field: WriteField;
   readonly value: string;
+  /** What is wrong with the input. */
+  readonly wrong?: string | undefined;
   readonly onValue: (value: string) => void;
 }
 
 /** One field of a form, of any kind. */
-export function Input({ field, value, onValue }: InputProps): VNode {
+export function Input({ field, value, wrong, onValue }: InputProps): VNode {
   const typed = (event: Event) => onValue((event.target as HTMLInputElement).value);
   const { label, hint, options, type = "text" } = field;
-  return html`<${Field} label=${label} hint=${hint}>${({ id, describedBy }: { id: string; describedBy: string }) =>
+  return html`<${Field} label=${label} hint=${hint} wrong=${wrong}>${({
+    id,
+    describedBy,
+  }: {
+    id: string;
+    describedBy: string;
+  }) =>
     options
       ? html`<select id=${id} aria-describedby=${describedBy} value=${value} onChange=${typed}>
           ${options.map(([choice, words]) => html`<option value=${choice}>${words}</option>`)}

@@ -42,8 +42,10 @@ export function Reconcile({ place }: OperatorPageProps): VNode {
 
 function Filters(props: { by: string; since: string; until: string }): VNode {
   const [typed, setTyped] = useState<Typed>({ ...props });
+  const isBad = !!typed.since && !!typed.until && typed.since > typed.until;
   const submitted = (event: Event) => {
     event.preventDefault();
+    if (isBad) return;
     go(hrefOf(["reconcile"], { by: typed.by, since: typed.since || undefined, until: typed.until || undefined }));
   };
   const fields = [
@@ -52,8 +54,8 @@ function Filters(props: { by: string; since: string; until: string }): VNode {
     { name: "until", label: W.until, type: "date" as const },
   ];
   return html`<form class="filters" onSubmit=${submitted}>
-    ${fields.map((field) => html`<${Input} field=${field} value=${typed[field.name]} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
-    <${Button} kind="main">${W.show}</${Button}>
+    ${fields.map((field) => html`<${Input} field=${field} value=${typed[field.name]} wrong=${field.name === "since" && isBad ? T.common.badSpan : undefined} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
+    <${Button} kind="main" disabled=${isBad}>${W.show}</${Button}>
   </form>`;
 }
 

@@ -82,7 +82,7 @@ function FromTo({ span, view }: { readonly span: UsageSpan; readonly view: View 
   };
   const typed = (set: (text: string) => void) => (event: Event) => set((event.target as HTMLInputElement).value);
   return html`<form class="side-by-side" onSubmit=${submitted} novalidate>
-    <${Field} label=${words.from} wrong=${isBad ? words.badSpan : undefined}>${({ id, describedBy }: FieldIds) => html`<input type="date" id=${id} aria-describedby=${describedBy} value=${since} onInput=${typed(setSince)} />`}</${Field}>
+    <${Field} label=${words.from} wrong=${isBad ? T.common.badSpan : undefined}>${({ id, describedBy }: FieldIds) => html`<input type="date" id=${id} aria-describedby=${describedBy} value=${since} onInput=${typed(setSince)} />`}</${Field}>
     <${Field} label=${words.to}>${({ id }: FieldIds) => html`<input type="date" id=${id} value=${until} onInput=${typed(setUntil)} />`}</${Field}>
     <${Button} disabled=${isBad}>${words.show}</${Button}>
   </form>`;

@@ -24,6 +24,7 @@ export const common = {
   notFound: "There is no such page.",
   home: "To the overview",
   time: "Time",
+  badSpan: "Choose a first day that is not after the last one.",
   csv: "Download CSV",
   colon: ": ",
   usd: (amount: string) => `${amount} USD`,

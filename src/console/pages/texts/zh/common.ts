@@ -25,6 +25,7 @@ export const common: Texts["common"] = {
   notFound: "没有这个页面。",
   home: "返回概览",
   time: "时间",
+  badSpan: "开始日期不能晚于结束日期。",
   csv: "下载 CSV",
   colon: "：",
   usd: (amount: string) => `${amount} 美元`,

@@ -8,7 +8,6 @@ export const usage = {
   from: "From",
   to: "To",
   show: "Show",
-  badSpan: "Choose a first day that is not after the last one.",
   dates: (since: string, until: string) => `${since} – ${until}.`,
   utc: "Days are in UTC. A request counts on the day on which it started.",
   utcLines:

@@ -10,7 +10,6 @@ export const usage: Texts["owner"]["usage"] = {
   from: "开始日期",
   to: "结束日期",
   show: "显示",
-  badSpan: "开始日期不能晚于结束日期。",
   dates: (since: string, until: string) => `${since} – ${until}。`,
   utc: "日期按 UTC 计算；请求计入其开始的那一天。",
   utcLines: "日期按 UTC 计算，以记录写入的时间为准：午夜的请求可能计入次日。",
