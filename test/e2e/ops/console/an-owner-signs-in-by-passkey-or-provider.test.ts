@@ -154,7 +154,7 @@ test("one session ends another, and the operator ends all", async (t) => {
   assert.ok((await ended).ok());
   await one.page.getByRole("button", { name: /^End / }).nth(1).waitFor({ state: "detached" });
   await other.page.getByRole("link", { name: "Access" }).click();
-  await other.page.getByText("You are not signed in.").waitFor();
+  await other.page.getByText("Your session has ended.").waitFor();
   assert.equal((await ask(gateway, "POST", `/accounts/${name}/sign-out`, {})).sessions, 1);
   await one.page.reload();
   await one.page.getByText("You are not signed in.").waitFor();
