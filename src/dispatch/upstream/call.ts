@@ -110,7 +110,7 @@ export class Call implements UpstreamHandler {
     this.startedAtMs = this.#clock.monotonicMs();
     this.#deadlineMs = request.deadlineMs;
     try {
-      this.#upstream.send(request, this);
+      this.#upstream.send(request, this, this.startedAtMs);
     } catch (error) {
       this.#fail(failureOfError(error));
     }

@@ -39,8 +39,9 @@ const KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_HINT_MS_MAX = 60_000;
 
 /**
- * A connection this old serves no further request. Under steady load it would otherwise be kept forever: its server's
- * name may have other addresses meanwhile, and its certificate may have ended.
+ * After this time requests get new connections, and the old ones end with their requests. Under steady load they would
+ * otherwise be kept forever: the server's name may have other addresses meanwhile, and its certificate may have ended.
+ * (undici's `clientTtl` would look at the clock for each connection of the pool with each request.)
  */
 const CONNECTION_AGE_MS_MAX = 600_000;
 
@@ -76,7 +77,12 @@ export class Upstream {
   /** Of clients' questions about it: these cost nothing, and leave slots for requests that are paid for. */
   readonly askingTurns: ReadingTurns;
   readonly firstBytes = new FirstByteTimes();
-  readonly #pool: Pool;
+  readonly #clock: Clock;
+  readonly #poolOptions: Pool.Options;
+  #pool: Pool;
+  #poolUntilMs: number;
+  /** Former pools whose requests still run, until they are closed. */
+  readonly #retired = new Set<Promise<void>>();
   readonly #origin: string;
   readonly #path: string;
   readonly #query: string;
@@ -106,7 +112,8 @@ export class Upstream {
     this.#path = base.pathname.replace(/\/+$/, "") + PROTOCOLS[settings.protocol].upstreamPath;
     this.#query = base.search;
     this.#head = compileRequestHead(settings);
-    this.#pool = new Pool(base.origin, {
+    this.#clock = parts.clock;
+    this.#poolOptions = {
       // One for each slot. A server that keeps answers may be asked about that of each running request, too.
       connections: settings.maxConcurrency * (settings.protocol === "responses" ? 2 : 1),
       pipelining: 1,
@@ -115,7 +122,6 @@ export class Upstream {
       bodyTimeout: 0,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_HINT_MS_MAX,
-      clientTtl: CONNECTION_AGE_MS_MAX,
       maxHeaderSize: REPLY_HEAD_BYTES_MAX,
       connect: connector({
         allowH2: false,
@@ -126,7 +132,9 @@ export class Upstream {
         rejectUnauthorized: true,
         ...tlsOptions(settings.tls),
       }),
-    });
+    };
+    this.#pool = new Pool(this.#origin, this.#poolOptions);
+    this.#poolUntilMs = this.#clock.monotonicMs() + CONNECTION_AGE_MS_MAX;
   }
 
   /** Applies its limits to what it shares with the upstreams that it replaces. What waits there chooses again. */
@@ -151,7 +159,10 @@ export class Upstream {
     return this.#origin.startsWith("https:");
   }
 
-  /** Sends one request. Every outcome, including undici's own refusals, goes only to the handler. */
+  /**
+   * Sends one request. Every outcome, including undici's own refusals, goes only to the handler.
+   * @param nowMs on the clock's `monotonicMs`.
+   */
   send(
     request: {
       stream: boolean;
@@ -163,7 +174,9 @@ export class Upstream {
       headerEdits: readonly HeaderEdits[];
     },
     handler: UpstreamHandler,
+    nowMs: number,
   ): void {
+    if (nowMs >= this.#poolUntilMs) this.#renewConnections(nowMs);
     const { body, method, query } = request;
     const head = this.#head(request.stream, request.headers, request.headerEdits);
     const path = this.#pathTo(request.pathSuffix, query);
@@ -199,9 +212,17 @@ export class Upstream {
     this.#pool.dispatch({ method, path, headers, blocking: false, idempotent: false }, handler);
   }
 
+  #renewConnections(nowMs: number): void {
+    if (this.#closing) return;
+    const closed = this.#pool.close().then(() => void this.#retired.delete(closed));
+    this.#retired.add(closed);
+    this.#pool = new Pool(this.#origin, this.#poolOptions);
+    this.#poolUntilMs = nowMs + CONNECTION_AGE_MS_MAX;
+  }
+
   /** Accepts no new request, lets the running ones finish, then closes every connection. Each call waits for that. */
   close(): Promise<void> {
-    this.#closing ??= this.#pool.close();
+    this.#closing ??= Promise.all([this.#pool.close(), ...this.#retired]).then(() => undefined);
     return this.#closing;
   }
 }
