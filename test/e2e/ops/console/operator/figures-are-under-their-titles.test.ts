@@ -83,3 +83,17 @@ test("requests in flight at an upstream, of the most", async (t) => {
   await open("upstreams");
   assert.equal((await firstRowOf(page))["In flight"], "0 of 200");
 });
+
+test("notices that wait and notices that were dropped", async (t) => {
+  const { page, open } = await openOperator(t);
+  const oldest = { oldest_kind: "balance_low", oldest_at: new Date().toISOString() };
+  const queue = { account: "alice", waiting: 3, dropped: 7, failures: 2, last_error: null, next_try_at: null };
+  await page.route(/\/admin\/v1\/notices$/, (route) =>
+    route.fulfill({
+      json: { items: [{ ...queue, ...oldest }], receiver: "https://hooks.example", delivering: true, stopped: null },
+    }),
+  );
+  await open("notices");
+  const row = await firstRowOf(page);
+  assert.deepEqual([row.Account, row.Waiting, row.Dropped, row["Failed attempts"]], ["alice", "3", "7", "2"]);
+});
