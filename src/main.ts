@@ -164,7 +164,7 @@ function readText(file: string): string {
  * before.
  */
 function logDoubts(logged: readonly string[], settings: Settings, log: Log): readonly string[] {
-  const warnings = warningsOf(settings);
+  const warnings = warningsOf(settings, Date.now());
   const fresh = warnings.filter((warning) => !logged.includes(warning));
   if (fresh.length > 0)
     log.warn({ event: "config_doubtful", warnings: fresh }, "the configuration may not be as intended");
@@ -249,7 +249,7 @@ async function check(options: RunOptions): Promise<number> {
       cards: cards.size,
       upstreams: loaded.settings.upstreams.size,
     };
-    const warnings = warningsOf(loaded.settings);
+    const warnings = warningsOf(loaded.settings, Date.now());
     const words = Object.entries(counts).map(([what, count]) => `${count} ${count === 1 ? what.slice(0, -1) : what}`);
     const store = options.store ? await askStore(loaded.settings.store) : undefined;
     const ok = store?.problem === undefined;

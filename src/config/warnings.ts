@@ -2,6 +2,7 @@
  * Warnings about a valid configuration that may not do what its author expects. `tollgate check` and the log show them;
  * the gateway starts anyway.
  */
+import { X509Certificate } from "node:crypto";
 import { type Catalog, groupServes } from "../values/catalog.ts";
 import { PROTOCOLS, withoutEndpoint, withVersion } from "../values/protocol.ts";
 import type { Settings } from "../values/settings.ts";
@@ -16,10 +17,11 @@ type Judged = Pick<
 >;
 
 /**
+ * @param nowMs milliseconds since the Unix epoch.
  * @returns one sentence per warning: listeners, trusted peers, console, drain and traces, then upstreams, models and
  * prices in the order of the file.
  */
-export function warningsOf(settings: Judged): readonly string[] {
+export function warningsOf(settings: Judged, nowMs: number): readonly string[] {
   const { catalog } = settings;
   return [
     ...ofPorts(settings),
@@ -28,6 +30,7 @@ export function warningsOf(settings: Judged): readonly string[] {
     ...ofDrain(settings),
     ...ofTraces(settings),
     ...ofUpstreams(settings),
+    ...ofCertificates(settings, nowMs),
     ...ofModels(catalog),
     ...ofPrices(catalog),
   ];
@@ -91,6 +94,16 @@ function* ofUpstreams({ upstreams, catalog }: Judged): Generator<string> {
     }
     if (bare === undefined) continue;
     yield `upstreams.${name}.base_url includes the endpoint: requests will go to ${url}. Change it to ${bare}`;
+  }
+}
+
+/** Only a warning: a server may not ask for it, and the other upstreams must not wait for its renewal. */
+function* ofCertificates({ upstreams }: Judged, nowMs: number): Generator<string> {
+  for (const { name, tls } of upstreams.values()) {
+    if (tls.identity === undefined) continue;
+    const { validToDate } = new X509Certificate(tls.identity.cert);
+    if (validToDate.getTime() > nowMs) continue;
+    yield `upstreams.${name}.tls.cert_file has a certificate that ended at ${validToDate.toISOString()}: servers that ask for it refuse it. Renew it`;
   }
 }
 

@@ -1,17 +1,22 @@
 /** `tollgate check` warns of a valid configuration that is probably a mistake. */
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test from "node:test";
 import { formatProblem, loadConfig, warningsOf } from "../../../src/config/config.ts";
+import { selfSigned } from "../../rig/certificates.ts";
 
 function warned(baseUrls: readonly string[]): readonly string[] {
   const upstreams = baseUrls.map((url, n) => `u${n}: {protocol: messages, base_url: "${url}"}`).join(", ");
   return warningsOfText(`upstreams: {${upstreams}}\n${served(baseUrls.map((_, n) => `u${n}`))}`);
 }
 
-function warningsOfText(text: string): readonly string[] {
+function warningsOfText(text: string, nowMs = Date.now()): readonly string[] {
   const loaded = loadConfig({ text, env: {} });
   if ("problems" in loaded) assert.fail(loaded.problems.map(formatProblem).join("\n"));
-  return warningsOf(loaded.settings);
+  return warningsOf(loaded.settings, nowMs);
 }
 
 /** Everything but the upstreams: models with a route to each of them, and a group. */
@@ -46,6 +51,22 @@ test("tls of an upstream with an http:// base_url is warned about, because it ha
   ]);
   assert.deepEqual(said("https://models.internal/v1", "{server_name: models.internal}"), []);
   assert.deepEqual(said("http://models.internal/v1", "{}"), []);
+});
+
+test("a client certificate that has ended is warned about, because servers that ask for it refuse it", (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-ended-"));
+  t.after(() => rmSync(dir, { recursive: true }));
+  const { cert, key } = selfSigned();
+  const [certFile, keyFile] = [join(dir, "cert.pem"), join(dir, "key.pem")];
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  const tls = `{cert_file: "${certFile}", key_file: "${keyFile}"}`;
+  const text = `upstreams: {u: {protocol: chat, base_url: "https://models.internal/v1", tls: ${tls}}}\n${served(["u"])}`;
+  const endMs = new X509Certificate(cert).validToDate.getTime();
+  assert.deepEqual(warningsOfText(text, endMs - 1), []);
+  assert.deepEqual(warningsOfText(text, endMs), [
+    `upstreams.u.tls.cert_file has a certificate that ended at ${new Date(endMs).toISOString()}: servers that ask for it refuse it. Renew it`,
+  ]);
 });
 
 test("a traces endpoint without a path is warned about, because no collector listens there", () => {
