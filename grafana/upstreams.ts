@@ -2,7 +2,7 @@
 import { type Dashboard, UNIT } from "./panels.ts";
 
 const HERE = '{upstream=~"$upstream"}';
-const BAD = 'upstream=~"$upstream",outcome!~"ok|client_gone"';
+const BAD = 'upstream=~"$upstream",outcome!~"ok|client_gone|draining"';
 
 export const UPSTREAMS: Dashboard = {
   uid: "tollgate-upstreams",
@@ -73,7 +73,8 @@ export const UPSTREAMS: Dashboard = {
         {
           kind: "timeseries",
           title: "Attempts by outcome (per second)",
-          description: "`ok` and `client_gone` are not faults of the upstream; the others name what it did.",
+          description:
+            "`ok`, `client_gone` and `draining` (the gateway shut down) are not faults of the upstream; the others name what it did.",
           unit: UNIT.perSecond,
           queries: [
             {

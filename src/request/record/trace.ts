@@ -73,7 +73,7 @@ export class RequestTrace {
 
   #attempt({ spanId, route }: StartedAttempt, record: AttemptRecord, untilMs: number, answered: Attributes): void {
     const { startedAtMs, endedAtMs, outcome } = record;
-    const failed = outcome !== "ok" && outcome !== "client_gone";
+    const failed = outcome !== "ok" && outcome !== "client_gone" && outcome !== "draining";
     this.#add({
       name: `chat ${record.model}`,
       kind: "client",
