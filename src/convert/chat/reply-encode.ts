@@ -4,7 +4,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import { NO_USAGE } from "../../values/tokens/usage.ts";
 import type { ConvertContext } from "../exchange.ts";
 import type { ReplyPlan, ToolRef } from "../hub.ts";
-import type { HubReply, ReplyItem, StopReason } from "../hub-reply.ts";
+import type { Citation, HubReply, ReplyItem, StopReason } from "../hub-reply.ts";
 import { knownFinish } from "../rules/finish-words.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { writeUsage } from "./usage.ts";
@@ -106,13 +106,24 @@ function joinTexts(texts: readonly TextItem[], plan: ReplyPlan): { content: stri
       separatorDue = false;
     }
     const offset = content.length;
-    for (const { url, title, startIndex, endIndex } of item.citations) {
-      const place = { start_index: offset + (startIndex ?? 0), end_index: offset + (endIndex ?? item.text.length) };
-      annotations.push({ type: "url_citation", url_citation: { ...place, url, title } });
-    }
+    annotations.push(...item.citations.map((one) => annotationOf(one, offset, item.text.length)));
     content += item.text;
   }
   return { content, annotations };
+}
+
+/**
+ * A source on the web, with positions in the whole content.
+ * @param offset where the text begins that it belongs to.
+ * @param chars length of that text, which counts if the source has no end.
+ */
+export function annotationOf(
+  { url, title, startIndex, endIndex }: Citation,
+  offset: number,
+  chars: number,
+): JsonObject {
+  const place = { start_index: offset + (startIndex ?? 0), end_index: offset + (endIndex ?? chars) };
+  return { type: "url_citation", url_citation: { ...place, url, title } };
 }
 
 function logprobsOf(texts: readonly TextItem[]): JsonObject | null {

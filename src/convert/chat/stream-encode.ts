@@ -5,11 +5,12 @@ import { NO_USAGE, type Usage } from "../../values/tokens/usage.ts";
 import { sseFrame } from "../../wire/sse.ts";
 import type { ClientFrames, ConvertContext } from "../exchange.ts";
 import type { ReplyPlan, ToolRef } from "../hub.ts";
-import { type ReplyEvent, type Stop, stopFor } from "../hub-reply.ts";
+import { type Citation, type ReplyEvent, type Stop, stopFor } from "../hub-reply.ts";
 import { safeCallId } from "../rules/ids.ts";
 import { quiet, type StreamEncoder, semantic, terminal } from "../stream-encoder.ts";
 import { renderStreamFailure } from "./error.ts";
 import {
+  annotationOf,
   completionId,
   finishReason,
   imageOf,
@@ -45,6 +46,11 @@ export class ChatStreamEncoder implements StreamEncoder {
   /** Separators that must be written before the next text and before the next reasoning. */
   #textSeparator = "";
   #reasoningSeam = "";
+  /** UTF-16 units of the content so far, and how many of them came before the open text; undefined: none is open. */
+  #contentChars = 0;
+  #textOffset: number | undefined;
+  /** Sources on the web; they are sent at once at the end, because OpenAI's SDK keeps the last such delta only. */
+  readonly #annotations: JsonObject[] = [];
   #usage: Usage | undefined;
   #stop: Stop = stopFor("end");
 
@@ -62,9 +68,16 @@ export class ChatStreamEncoder implements StreamEncoder {
         return [quiet(this.#chunk({ role: "assistant", content: "", refusal: null }))];
       case "text-start":
         if (event.startsMessage && this.#hasText) this.#textSeparator = separatorBetweenMessages(this.#plan);
+        this.#textOffset = this.#contentChars + this.#textSeparator.length;
         return [];
       case "text-delta":
         return this.#text(event.text, event.logprobs);
+      case "text-citation":
+        this.#cite(event.citation);
+        return [];
+      case "text-end":
+        this.#textOffset = undefined;
+        return [];
       case "refusal-delta":
         return this.#refusal(event.text);
       case "reasoning-start":
@@ -93,8 +106,9 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Chunks do not depend on the chunks before them. */
-  again(): number {
+  /** Chunks do not depend on the chunks before them; only the positions of sources do. */
+  again(text: string): number {
+    if (this.#textOffset !== undefined) this.#contentChars += text.length;
     return 0;
   }
 
@@ -102,8 +116,14 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (text === "") return [];
     const content = this.#textSeparator + text;
     this.#textSeparator = "";
+    this.#contentChars += content.length;
     this.#hasText = true;
     return [semantic(this.#chunk({ content }, logprobs && { content: logprobs, refusal: null }))];
+  }
+
+  #cite(citation: Citation): void {
+    const offset = this.#textOffset ?? 0;
+    this.#annotations.push(annotationOf(citation, offset, this.#contentChars - offset));
   }
 
   #refusal(text: string): readonly ClientFrames[] {
@@ -159,7 +179,8 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   #ending(): Uint8Array[] {
     const finish = finishReason(this.#stop.reason, this.#plan);
-    const frames = [this.#chunk({}, undefined, finish)];
+    const frames = this.#annotations.length > 0 ? [this.#chunk({ annotations: this.#annotations })] : [];
+    frames.push(this.#chunk({}, undefined, finish));
     if (this.#plan.includeUsage) {
       frames.push(frame({ ...this.#head(), choices: [], usage: writeUsage(this.#usage ?? NO_USAGE) }));
     }

@@ -61,6 +61,8 @@ export class MessageItem implements StreamItem {
   readonly #parts = new Map<number, PartBlock>();
   /** Those that have not ended: an item may be finished very often. */
   readonly #open = new Set<PartBlock>();
+  /** The parts whose sources have been streamed. */
+  readonly #cited = new Set<number>();
   #spoken = false;
   #finished = false;
 
@@ -86,17 +88,23 @@ export class MessageItem implements StreamItem {
   cite(part: number, annotation: unknown): void {
     const open = this.#parts.get(part);
     const citation = urlCitation(annotation);
-    if (open?.kind === "text" && citation) open.cite(citation);
+    if (open?.kind !== "text" || !citation) return;
+    this.#cited.add(part);
+    // Encoders keep sources until the end.
+    this.#sink.claim();
+    this.#sink.keep(citation.url);
+    this.#sink.keep(citation.title);
+    open.cite(citation);
   }
 
-  /** A part in its final form: its text counts only if none was streamed (rule 55). */
+  /** A part in its final form: its text and its sources count only if none were streamed (rule 55). */
   finishPart(part: number, final: JsonObject): void {
     if (!this.#parts.has(part)) {
       const text = partText(final);
       if (final.type === "refusal") this.refusal(part, text);
       else this.text(part, text, logprobList(final.logprobs));
-      for (const annotation of arrayOf(final.annotations)) this.cite(part, annotation);
     }
+    if (!this.#cited.has(part)) for (const annotation of arrayOf(final.annotations)) this.cite(part, annotation);
     this.#end(this.#parts.get(part));
   }
 
