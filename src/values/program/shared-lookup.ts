@@ -28,9 +28,11 @@ export type AskSystem = (hostname: string, options: { readonly all: true }, answ
 
 /**
  * Makes a lookup function for one name: one query at a time. Its result is cached unless it was an error. If the name
- * servers fail, or do not answer within a second, connections get the last addresses of the name.
+ * servers fail, or do not answer within a second, connections get the last addresses of the name. Each connection gets
+ * another address first, as if it had asked name servers that rotate their answers.
  */
 export function sharedLookup(clock: Pick<Clock, "monotonicMs" | "after">, ask: AskSystem): LookupFunction {
+  let given = 0;
   let known: LookupAddress[] = [];
   let knownUntilMs = 0;
   let isAsking = false;
@@ -63,7 +65,8 @@ export function sharedLookup(clock: Pick<Clock, "monotonicMs" | "after">, ask: A
   }
 
   return (hostname, options, callback) => {
-    const give: LookupCallback = (error, addresses) => {
+    const give: LookupCallback = (error, found) => {
+      const addresses = found.length > 1 ? rotated(found, given++) : found;
       const [first] = addresses;
       if (options.all) callback(error, addresses);
       else callback(error, first?.address ?? "", first?.family);
@@ -76,4 +79,16 @@ export function sharedLookup(clock: Pick<Clock, "monotonicMs" | "after">, ask: A
     waiting.push(give);
     if (!isAsking) query(hostname);
   };
+}
+
+/** The addresses, those of each family rotated by `steps`. The order of the families is kept: it is the system's choice. */
+function rotated(addresses: readonly LookupAddress[], steps: number): LookupAddress[] {
+  const families = Map.groupBy(addresses, ({ family }) => family);
+  const places = new Map<number, number>();
+  return addresses.map(({ family }) => {
+    const same = families.get(family) as LookupAddress[];
+    const place = places.get(family) ?? 0;
+    places.set(family, place + 1);
+    return same[(place + steps) % same.length] as LookupAddress;
+  });
 }
