@@ -30,16 +30,16 @@ export function objectRoot(schema: JsonObject | undefined): ObjectRoot {
 function mergedVariants(schema: JsonObject): JsonObject {
   const { oneOf, anyOf, allOf, properties: own, required: ownRequired, type: _, ...others } = schema;
   const properties: Record<string, unknown> = isObject(own) ? { ...own } : {};
-  let required = new Set<unknown>(Array.isArray(ownRequired) ? ownRequired : []);
+  const required = new Set<unknown>(Array.isArray(ownRequired) ? ownRequired : []);
   for (const group of [oneOf, anyOf]) {
     const variants = objects(group);
     for (const variant of variants) takeProperties(properties, variant);
-    required = new Set([...required, ...requiredByAll(variants)]);
+    for (const name of requiredByAll(variants)) required.add(name);
   }
   // All parts of `allOf` apply at once, so what one of them requires is required.
   for (const part of objects(allOf)) {
     takeProperties(properties, part);
-    required = new Set([...required, ...requiredOf(part)]);
+    for (const name of requiredOf(part)) required.add(name);
   }
   const merged: Record<string, unknown> = { ...others, type: "object", properties };
   if (required.size > 0) merged.required = [...required];
