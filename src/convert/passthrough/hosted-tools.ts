@@ -73,8 +73,9 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
       "messages",
       json.messages,
       (message) => messageLeft(message, refersTo),
-      (bytes, before) => {
+      (bytes, before, left) => {
         const blocks = arrayOf(objectOf(before)?.content);
+        if (objectOf(left)?.content === undefined) return Buffer.from(JSON.stringify(left));
         return withElements(bytes, ["content"], (block, index) => (refersTo(blocks[index]) ? undefined : block));
       },
     );
@@ -84,28 +85,37 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
   return edits;
 }
 
+/** What changes of tools refer to. A tool and an MCP server may have the same name. */
+interface ToolNames {
+  readonly tools: ReadonlySet<unknown>;
+  readonly servers: ReadonlySet<unknown>;
+}
+
 /** The names of the hosted tools of these types, and of the servers of toolsets. */
-function namesLeft(tools: unknown, types: ReadonlySet<string>): ReadonlySet<unknown> {
+function namesLeft(tools: unknown, types: ReadonlySet<string>): ToolNames {
   const left = toolsIn(tools).filter((tool) => types.has(hostedType("messages", tool) ?? ""));
-  return new Set(left.flatMap(({ name, mcp_server_name: server }) => [name, server]).filter(isGiven));
+  const valuesOf = (member: string) => new Set(left.map((tool) => tool[member]).filter(isGiven));
+  return { tools: valuesOf("name"), servers: valuesOf("mcp_server_name") };
 }
 
 /** Whether a block of a messages conversation changes a tool of these names; its reference would lead nowhere. */
-function referring(names: ReadonlySet<unknown>): (block: unknown) => boolean {
+function referring({ tools, servers }: ToolNames): (block: unknown) => boolean {
   return (block) => {
     const { type, tool } = objectOf(block) ?? {};
     if (type !== "tool_addition" && type !== "tool_removal") return false;
     const { name, server_name: server } = objectOf(tool) ?? {};
-    return names.has(server ?? name);
+    return isGiven(server) ? servers.has(server) : tools.has(name);
   };
 }
 
-/** A message without such blocks; undefined if nothing else was in it. */
+/** A message without such blocks; undefined if nothing is left in it. Without content it may still set the effort. */
 function messageLeft(message: unknown, refersTo: (block: unknown) => boolean): unknown {
-  const content = arrayOf(objectOf(message)?.content);
-  const left = content.filter((block) => !refersTo(block));
-  if (left.length === content.length) return message;
-  return left.length === 0 ? undefined : { ...objectOf(message), content: left };
+  const blocks = arrayOf(objectOf(message)?.content);
+  const left = blocks.filter((block) => !refersTo(block));
+  if (left.length === blocks.length) return message;
+  const { content, ...rest } = objectOf(message) ?? {};
+  if (left.length > 0) return { ...rest, content: left };
+  return isGiven(objectOf(rest.output_config)?.effort) ? rest : undefined;
 }
 
 /** The bytes of an element that lost tools. The other tools keep their bytes, so no number in a schema changes. */

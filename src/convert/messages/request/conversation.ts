@@ -69,10 +69,12 @@ export class MessagesConversation {
     const param = `messages.${index}`;
     const role = text(message.role, `${param}.role`);
     const path = `${param}.content`;
-    const blocks =
+    const given =
       typeof message.content === "string"
         ? [{ type: "text", text: message.content }]
-        : (optionalList(message.content, path) ?? refuse("missing_field", path, `${path} is required.`));
+        : optionalList(message.content, path);
+    const isOptional = role === "system" && isGiven(message.output_config);
+    const blocks = given ?? (isOptional ? [] : refuse("missing_field", path, `${path} is required.`));
     if (role === "user") this.#readUser(blocks, typeof message.content === "string", param);
     else if (role === "assistant") this.#readAssistant(blocks, param);
     else if (role === "system") this.#readSystem(message, blocks, index);
