@@ -30,6 +30,27 @@ test("an answer that is given during the wait is sent, and closes its connection
   assert.ok(text.endsWith("the answer"));
 });
 
+test("an answer that has begun before its request was complete is sent", async (t) => {
+  const come = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<void>();
+  const echo = await startEcho(t, {}, async (_request, reply) => {
+    reply.open(200, {});
+    come.resolve();
+    await answer.promise;
+    reply.end(Buffer.from("the answer"));
+  });
+  const client = new RawSocket(echo.target);
+  client.send(request({}).subarray(0, -5));
+  await come.promise;
+  const answered = echo.listener.answered(LONG_MS).then(() => "over");
+  assert.equal(await Promise.race([answered, new Promise((resolve) => setImmediate(resolve, "waits"))]), "waits");
+  answer.resolve();
+  await answered;
+  echo.listener.destroy();
+  await client.closed;
+  assert.match(client.text, /the answer/);
+});
+
 test("an answer that does not come ends the wait after its time", async (t) => {
   const come = Promise.withResolvers<void>();
   const echo = await startEcho(t, {}, () => come.resolve());

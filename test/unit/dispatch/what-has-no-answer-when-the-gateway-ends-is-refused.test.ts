@@ -72,18 +72,42 @@ test("a question that waits for its turn is refused", async (t) => {
   assert.deepEqual(refused.attempts, []);
 });
 
-test("later requests are refused, and a stream that has begun goes on", async (t) => {
-  let upstreamReply: ServerResponse | undefined;
+/** An upstream with one slot whose streams go on until the test ends them. */
+async function streaming(t: TestContext) {
+  const replies: ServerResponse[] = [];
   const base = await httpServer(t, (request, response) => {
     request.resume();
-    upstreamReply = response.writeHead(200, { "content-type": "text/event-stream" });
+    replies.push(response.writeHead(200, { "content-type": "text/event-stream" }));
     response.write("data: 1\n\n");
   });
-  const { dispatcher } = rig(t, [upstream("east", base)]);
+  const { dispatcher } = rig(t, [upstream("east", base, QUEUE)]);
+  return { dispatcher, replies };
+}
+
+test("a request that gets its slot in the moment before the end is refused, and gives the slot back", async (t) => {
+  const { dispatcher, replies } = await streaming(t);
+  const begun = await dispatcher.run(ask([route("east")], { owner: OWNER }));
+  assertAnswered(begun);
+  const waiting = dispatcher.run(ask([route("east")], { owner: OWNER }));
+  await settled();
+  begun.body?.abort();
+  dispatcher.stop();
+  const refused = await waiting;
+  assertDraining(refused);
+  assert.deepEqual(refused.attempts, []);
+  assert.equal(replies.length, 1);
+  assert.deepEqual([...dispatcher.inFlight().values()], [0]);
+});
+
+test("a stream that has begun goes on, and its slot is not waited for, neither before the end nor later", async (t) => {
+  const { dispatcher, replies } = await streaming(t);
   const begun = await dispatcher.run(ask([route("east")]));
   assertAnswered(begun);
+  const waiting = dispatcher.run(ask([route("east")], { owner: OWNER }));
+  await settled();
   dispatcher.stop();
+  assertDraining(await waiting);
   for (const more of [{ owner: OWNER }, QUESTION]) assertDraining(await dispatcher.run(ask([route("east")], more)));
-  upstreamReply?.end("data: 2\n\n");
+  replies[0]?.end("data: 2\n\n");
   assert.deepEqual(await readRest(begun), { text: "data: 1\n\ndata: 2\n\n", fault: undefined });
 });
