@@ -144,6 +144,23 @@ test("a question whose turn has not come when its time is over is refused with 4
   assert.equal(asked.length, ASKED_AT_ONCE);
 });
 
+test("a reload does not give a question that waits for its turn more time", async (t) => {
+  const clock = new FakeClock();
+  const { base, dispatcher, hasAsked, question } = await keeping(t, clock);
+  const first = [question("a1"), question("a2")];
+  await hasAsked(ASKED_AT_ONCE);
+  const late = question("b1", undefined, SHORT_MS);
+  await settled();
+  clock.advance(SHORT_MS - 1);
+  dispatcher.replace(byName([upstream("up", base, { maxConcurrency: SLOTS, queue: { max: 7, waitMs: 1 } })]));
+  await settled();
+  clock.advance(1);
+  const refused = late.then((result) => answerOf(refusalIn(result)).status);
+  assert.equal(await Promise.race([refused, settled().then(() => "waits")]), 429);
+  clock.advance(DEADLINE_MS);
+  for (const one of first) assert.equal((await one).answered, false);
+});
+
 test("after a reload the questions at a replaced upstream count among those of its successor", async (t) => {
   const { asked, base, dispatcher, hasAsked, question } = await keeping(t);
   const questions = ["a1", "a2", "a3"].map((name) => question(name));
