@@ -213,6 +213,7 @@ function envelopeOf(
     hostedTools: [...tools.types],
     demandedTools: [...tools.demanded],
     hasOwnTools: tools.hasOwn,
+    formBytes: tools.formBytes,
     options: optionsOf(facts.name, json),
     includeUsage: chat && asksForUsage(json.stream_options),
     keepsReply: facts.name === "responses" && json.store !== false,

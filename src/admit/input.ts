@@ -19,12 +19,13 @@ export interface InputTokens {
 }
 
 /**
- * The input including what the operator's rules may add: the model's and its routes', and `addedBytes` of a group's.
+ * The input including what is not in the body: the forms of typed tools, and what the operator's rules may add (the
+ * model's and its routes', and `addedBytes` of a group's).
  */
 export function inputOf(facts: Envelope, model: Model, addedBytes: number): InputTokens {
   const { inputBytesPerToken, contextTokens } = model;
-  const { textBytes, media } = facts;
-  const added = model.addedInputBytes + addedBytes;
+  const { textBytes, media, formBytes = 0 } = facts;
+  const added = model.addedInputBytes + addedBytes + formBytes;
   const readings = facts.compacts ? 2 : 1;
   // What a server reads in addition to the body may fill its whole context, and so may a file of unknown size.
   const stored = facts.readsStored ? contextTokens : 0;
@@ -70,7 +71,7 @@ function denseTokens({ textBytes, textTokens }: Envelope): number {
  *   call's result, up to its context.
  */
 export function worstCaseInput(facts: Envelope, model: Model, addedBytes: number, toolCalls: number): number {
-  const bytes = facts.textBytes + model.addedInputBytes + addedBytes;
+  const bytes = facts.textBytes + model.addedInputBytes + addedBytes + (facts.formBytes ?? 0);
   const most = mostTokens(
     model,
     Math.min(Math.ceil(bytes / ESTIMATE_BYTES_PER_TOKEN), sampledTokens(facts, bytes - facts.textBytes)),

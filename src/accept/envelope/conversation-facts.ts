@@ -2,7 +2,7 @@
 
 import type { Refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
-import { hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
+import { formBytes, hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { mayBeAddress, mayHoldAddress, refusedAddress } from "./addresses.ts";
 import { type Met, member, type Visitor, visitConversation, visitUnder } from "./conversation.ts";
@@ -65,6 +65,8 @@ class HostedTools {
   /** Tools that the answer must use, or whose position does not allow to leave them out. */
   readonly demanded = new Set<string>();
   hasOwn = false;
+  /** Bytes that the model reads of the tools in addition to their definitions. */
+  formBytes = 0;
   readonly #protocol: Protocol;
   readonly #json: JsonObject;
   /** The tools that the conversation's items offer at their top level; built on first use. */
@@ -121,6 +123,7 @@ class HostedTools {
     const type = hostedType(this.#protocol, tool);
     if (type !== undefined) this.types.add(type);
     else if (tool.type !== "namespace") this.hasOwn = true;
+    this.formBytes += formBytes(this.#protocol, tool);
     return type;
   }
 }

@@ -56,6 +56,8 @@ export interface Envelope {
   readonly demandedTools: readonly string[];
   /** Whether any tool is offered that the client runs itself. */
   readonly hasOwnTools: boolean;
+  /** Bytes that the model reads of the tools in addition to their definitions in the body; undefined: none. */
+  readonly formBytes?: number | undefined;
   /** Members that buy something in addition to tokens, or another model (promise 14). */
   readonly options: readonly string[];
   /** Chat: whether the client itself asked for the usage chunk. */

@@ -35,6 +35,25 @@ function isOwn(protocol: Protocol, type: string, tool: JsonObject): boolean {
   return environment === undefined || environment === null || (isObject(environment) && environment.type === "local");
 }
 
+/**
+ * At most this many bytes are added to a tool that a protocol defines by its type, and to a freeform tool: by a
+ * translation, or by the server itself (245 to 700 tokens at Anthropic's).
+ */
+const TYPED_FORM_BYTES = 600;
+const FREEFORM_BYTES = 200;
+
+const TYPED_OF_MESSAGES = /^(?:bash|text_editor|memory)_/;
+
+/**
+ * Bytes that the model reads of a tool in addition to its definition in the body. A tool of 30 bytes may be described to
+ * the model in 550. The typed tools of responses have fixed names, so that a body can offer each of them only once.
+ */
+export function formBytes(protocol: Protocol, { type }: JsonObject): number {
+  if (typeof type !== "string") return 0;
+  if (protocol === "messages") return TYPED_OF_MESSAGES.test(type) ? TYPED_FORM_BYTES : 0;
+  return type === "custom" ? FREEFORM_BYTES : 0;
+}
+
 /** The tools of a list, including those in namespaces and in nested lists. */
 export function toolsIn(root: unknown): JsonObject[] {
   const tools: JsonObject[] = [];
