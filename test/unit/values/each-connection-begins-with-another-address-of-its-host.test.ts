@@ -1,6 +1,6 @@
 /**
- * All connections to an upstream share one lookup of its name. With the addresses in one order for all of them, they
- * would all go to the first server of the name, for ten minutes under steady load.
+ * docs/failure-model.md row C1: all connections to an upstream share one lookup of its name. With the addresses in one
+ * order for all of them, they would all go to the first server of the name, for ten minutes under steady load.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
