@@ -23,8 +23,15 @@ interface LookupAddress {
 
 type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
 
-/** Asks the system for all addresses of a name: `lookup` of `node:dns`. */
-export type AskSystem = (hostname: string, options: { readonly all: true }, answer: LookupCallback) => void;
+/**
+ * Asks the system for all addresses of a name: `lookup` of `node:dns`.
+ * @param options `hints` as `node:net` gives them: on a machine without IPv6, no IPv6 addresses are asked for.
+ */
+export type AskSystem = (
+  hostname: string,
+  options: { readonly all: true; readonly hints: number | undefined },
+  answer: LookupCallback,
+) => void;
 
 /**
  * Makes a lookup function for one name: one query at a time. Its result is cached unless it was an error. If the name
@@ -46,14 +53,14 @@ export function sharedLookup(clock: Pick<Clock, "monotonicMs" | "after">, ask: A
     for (const each of all) each(error, addresses);
   }
 
-  function query(hostname: string): void {
+  function query(hostname: string, hints: number | undefined): void {
     isAsking = true;
     const cancel = clock.after(WAIT_MS_MAX, () => {
       if (known.length === 0) return;
       isSlow = true;
       giveAll(null, known);
     });
-    ask(hostname, { all: true }, (error, addresses) => {
+    ask(hostname, { all: true, hints }, (error, addresses) => {
       cancel();
       isAsking = false;
       isSlow = false;
@@ -77,7 +84,7 @@ export function sharedLookup(clock: Pick<Clock, "monotonicMs" | "after">, ask: A
       return;
     }
     waiting.push(give);
-    if (!isAsking) query(hostname);
+    if (!isAsking) query(hostname, options.hints);
   };
 }
 
