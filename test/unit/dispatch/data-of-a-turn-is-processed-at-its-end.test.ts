@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { DispatchAsk } from "../../../src/dispatch/ask.ts";
-import { runAttempt } from "../../../src/dispatch/attempt.ts";
+import { runAttempt, type UndecidedAttempt } from "../../../src/dispatch/attempt.ts";
 import type { Choice } from "../../../src/dispatch/choose.ts";
 import { BUFFERED_BYTES_MAX } from "../../../src/dispatch/upstream/handed-body.ts";
 import type { HealthVerdict } from "../../../src/dispatch/upstream/health.ts";
@@ -56,10 +56,12 @@ function played(
     encoded: { body: Buffer.from("{}"), token: null },
     probe: true,
   } as unknown as Choice<null>;
-  const result = runAttempt(ask, choice, { clock, cohort: new Cohort(clock), undecided: new TransientList() });
+  const undecided = new TransientList<UndecidedAttempt>();
+  const result = runAttempt(ask, choice, { clock, cohort: new Cohort(clock), undecided });
   const says = handler as unknown as Required<UpstreamHandler>;
   return {
     result,
+    undecided,
     client,
     aborted,
     flow,
@@ -95,6 +97,25 @@ test("an answer that has been received takes precedence over the request's deadl
   upstream.end();
   clock.advance(2_000);
   assert.equal((await upstream.result).kind, "answered");
+});
+
+test("an answer that has been received takes precedence over the end of the gateway", async () => {
+  const upstream = played(new FakeClock());
+  upstream.head();
+  upstream.data(10);
+  upstream.end();
+  upstream.undecided.first?.stop();
+  const { kind, record } = await upstream.result;
+  assert.deepEqual([kind, record.bytesReceived], ["answered", 10]);
+});
+
+test("half an answer does not take precedence over the end of the gateway", async () => {
+  const upstream = played(new FakeClock());
+  upstream.head();
+  upstream.data(10);
+  upstream.undecided.first?.stop();
+  const { kind, record } = await upstream.result;
+  assert.deepEqual([kind, record.outcome, upstream.aborted.length], ["failed", "draining", 1]);
 });
 
 test("half an answer does not take precedence over a disconnect", async () => {
@@ -246,4 +267,21 @@ test("the time to the first byte of a stream is recorded once for its model", as
   says("more");
   await settled();
   assert.deepEqual(firstBytes, [["model-1", 30]]);
+});
+
+test("an attempt that is decided, however it ends, is not kept for the end of the gateway", async () => {
+  type Played = ReturnType<typeof played>;
+  const ends: Record<string, (upstream: Played) => void> = {
+    answered: (upstream) => upstream.end(),
+    failed: (upstream) => upstream.breaks(),
+    client_gone: (upstream) => upstream.client.abort(),
+  };
+  for (const [kind, end] of Object.entries(ends)) {
+    const upstream = played(new FakeClock());
+    upstream.head();
+    assert.equal(upstream.undecided.size, 1);
+    end(upstream);
+    assert.equal((await upstream.result).kind, kind);
+    assert.equal(upstream.undecided.size, 0);
+  }
 });

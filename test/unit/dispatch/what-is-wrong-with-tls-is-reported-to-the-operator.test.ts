@@ -1,11 +1,12 @@
 /** docs/failure-model.md rows C1 and 70: a connection that fails because of TLS is no fault of the client's request. */
 import assert from "node:assert/strict";
+import { createServer as createHttpServer, type IncomingMessage } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { createServer, type Socket } from "node:net";
 import { suite, test } from "node:test";
 import type { UpstreamSettings } from "../../../src/values/settings.ts";
 import { selfSigned } from "../../rig/certificates.ts";
-import { ask, listening, refusalIn, replying, rig, route, upstream } from "./rig.ts";
+import { ask, listening, refusalIn, replying, rig, route, timeouts, upstream } from "./rig.ts";
 
 /** Asks an upstream that fails: the cause for the client, what the operator reads, and the attempts. */
 async function failing(t: test.TestContext, base: string, more: Partial<UpstreamSettings> = {}) {
@@ -37,6 +38,23 @@ for (const [how, cut] of [
   });
 }
 
+for (const scheme of ["http", "https"]) {
+  test(`a connection over ${scheme} that is reset after the request is no fault of TLS`, async (t) => {
+    const identity = selfSigned();
+    const connections: Socket[] = [];
+    const reset = (request: IncomingMessage) =>
+      request.resume().once("end", () => {
+        for (const connection of connections) connection.resetAndDestroy();
+      });
+    const server = scheme === "http" ? createHttpServer(reset) : createHttpsServer(identity, reset);
+    server.on("connection", (connection: Socket) => connections.push(connection));
+    const tls = { ca: identity.cert, identity: undefined, serverName: undefined };
+    const found = await failing(t, await listening(t, server, scheme, "localhost"), { tls });
+    assert.deepEqual([found.cause, found.warned], ["upstream_unavailable", []]);
+    assert.deepEqual(found.attempts[0], { refusedByUpstream: false, sentToUpstream: true });
+  });
+}
+
 test("a server that demands a client certificate after the handshake has read nothing, and is not asked again", async (t) => {
   const identity = selfSigned();
   const demanding = { requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" } as const;
@@ -50,6 +68,17 @@ test("a server that demands a client certificate after the handshake has read no
     attempts: [{ refusedByUpstream: true, sentToUpstream: true }],
     turns: [],
   });
+});
+
+test("a server that leaves the handshake unanswered for too long is reported as unreachable", async (t) => {
+  const server = createServer((socket) => socket.on("error", () => {}).resume());
+  const base = await listening(t, server, "https", "localhost");
+  const { cause, warned } = await failing(t, base, timeouts({ connectMs: 1 }));
+  assert.equal(cause, "upstream_timeout");
+  assert.deepEqual(
+    warned.map((text) => text.split(":")[0]),
+    ["unreachable"],
+  );
 });
 
 suite("a 400 about TLS", () => {
