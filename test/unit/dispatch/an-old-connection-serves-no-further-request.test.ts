@@ -71,3 +71,12 @@ test("a stream on an old connection ends undisturbed, and the end of the gateway
   assert.deepEqual(await readRest(stream), { text: "data: 1\n\ndata: 2\n\n", fault: undefined });
   await closing;
 });
+
+test("a gateway that has closed its connections opens no new ones, however late a request comes", async (t) => {
+  const { clock, dispatcher, run, sockets } = await scene(t);
+  await run();
+  await dispatcher.close();
+  clock.advance(AGE_MS_MAX);
+  await assert.rejects(run(), /not answered/);
+  assert.equal(sockets.length, 1);
+});

@@ -8,7 +8,7 @@ const ADDRESSES = [
   { address: "192.0.2.1", family: 4 },
   { address: "2001:db8::1", family: 6 },
 ];
-const OTHERS = [{ address: "192.0.2.2", family: 4 }];
+const OTHERS = [{ address: "2001:db8::2", family: 6 }];
 
 function failed(code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code });
@@ -49,6 +49,7 @@ test("concurrent lookups share one query, an answer is cached for ten seconds, a
   assert.equal(asked.length, 3);
   asked[2]?.(null, OTHERS);
   assert.deepEqual(await again, OTHERS);
+  assert.deepEqual(await look(false), ["2001:db8::2", 6]);
 });
 
 suite("name servers that fail leave a name its last addresses", () => {
