@@ -6,10 +6,10 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { judge } from "../../../src/settle/journal/segments.ts";
 
-/** A verified segment with records, empty ones, and the one being written, of 10 bytes each. */
-function judged(emptyCount: number, bytesMax: number) {
+/** A verified segment with records, by default the first, empty ones, and the one being written, of 10 bytes each. */
+function judged(emptyCount: number, bytesMax: number, usedAt = 0) {
   const segments = Array.from({ length: emptyCount + 2 }, (_, at) => ({
-    ...{ number: at + 1, bytes: 10, end: 10, lastAtMs: 0, used: at === 0 },
+    ...{ number: at + 1, bytes: 10, end: 10, lastAtMs: 0, used: at === usedAt },
   }));
   const bytesTotal = segments.length * 10;
   const writing = segments.length;
@@ -23,4 +23,5 @@ test("acknowledged records stay if the empty segments after them give enough roo
 
 test("acknowledged records are removed as well if that is not enough", () => {
   assert.deepEqual(judged(3, 28), [1, 2, 3, 4]);
+  assert.deepEqual(judged(3, 28, 3), [1, 2, 3, 4], "each empty segment gives its room once");
 });
