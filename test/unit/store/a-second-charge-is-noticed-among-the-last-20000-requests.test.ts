@@ -52,3 +52,11 @@ test("A second charge is noticed among the last 20,000 requests, wherever it is.
   );
   assert.equal(walk.findingCount, 14);
 });
+
+test("A request is forgotten after twice as many later ones, so that a walk of any length needs bounded memory.", () => {
+  const walk = new LedgerWalk(TAG);
+  for (let request = 1; request <= 2 * REQUESTS; request++) walk.add(charge(request, request));
+  walk.add(charge(2 * REQUESTS + 1, 1));
+  walk.end();
+  assert.deepEqual(walk.findings, []);
+});
