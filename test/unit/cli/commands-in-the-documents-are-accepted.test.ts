@@ -16,7 +16,9 @@ function commands(): { readonly document: string; readonly words: readonly strin
     const blocks = readFileSync(document, "utf8").matchAll(/^```(?:sh|bash)?\n([\s\S]*?)^```$/gm);
     const lines = [...blocks].flatMap(([, text]) => (text as string).split("\n"));
     const named = lines.map((line) => /^\s*(?:npx --no-install )?tollgate ([^#]*)/.exec(line)?.[1]?.trim());
-    return named.filter((text) => text !== undefined).map((text) => ({ document, words: text.split(/\s+/) }));
+    return named
+      .filter((text) => text !== undefined)
+      .map((text) => ({ document, words: text.replaceAll("'", "").split(/\s+/) }));
   });
 }
 
