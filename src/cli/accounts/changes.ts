@@ -24,7 +24,9 @@ export async function labelAccount(admin: AdminClient, name: string, pairs: read
     return [pair.slice(0, at), pair.slice(at + 1) || null];
   });
   const { body } = await admin.call("PUT", `/accounts/${segment(name)}/labels`, { labels: Object.fromEntries(labels) });
-  return { json: body, text: `The account ${cell(body.name)} has the labels: ${cell(labelWords(body.labels))}.\n` };
+  const hasNone = Object.keys(body.labels as object).length === 0;
+  const labelled = hasNone ? "no labels" : `the labels: ${cell(labelWords(body.labels))}`;
+  return { json: body, text: `The account ${cell(body.name)} has ${labelled}.\n` };
 }
 
 /** A host name that means the browser's own machine. */
@@ -81,7 +83,7 @@ export async function resumeAccount(admin: AdminClient, name: string): Promise<C
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/resume`);
   return {
     json: body,
-    text: `The keys of the account ${cell(body.name)} work again, effective from its next request.\n`,
+    text: `The keys of the account ${cell(body.name)} work again, effective from their next request.\n`,
   };
 }
 
@@ -97,11 +99,15 @@ export async function closeAccount(
   await confirm?.(() => closingQuestion(admin, name));
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/close`);
   const has = `Its balance is ${cell(body.balance_usd)} USD, of which running requests hold ${cell(body.held_usd)}.`;
+  const left = Number(body.balance_usd) > 0 ? payOut(cell(body.name)) : "";
   return {
     json: body,
-    text: `The account ${cell(body.name)} is permanently closed, and its keys are revoked. ${has}\n`,
+    text: `The account ${cell(body.name)} is permanently closed, and its keys are revoked. ${has}\n${left}`,
   };
 }
+
+const payOut = (name: string): string =>
+  `To pay out what it has left, use a negative amount: ${COMMAND} account adjust ${name} --usd -AMOUNT --id ID --note WHY\n`;
 
 /** The same question as in the console; undefined if the account is already closed. */
 async function closingQuestion(admin: AdminClient, account: string) {

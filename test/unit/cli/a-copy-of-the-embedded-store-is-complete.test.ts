@@ -76,7 +76,10 @@ test("as in docs/operation.md: a copy by another process, run from the folder ab
     spawnSync(process.execPath, [MAIN, "store", "backup", "copy.db"], { cwd: dirname(dir), encoding: "utf8" });
   const { stdout, stderr } = backup();
   assert.match(stdout, /^Copied 1 account and 1 ledger line of \.\/data to copy\.db, [0-9]+ bytes\.\n$/, stderr);
-  assert.match(backup().stderr, /^No copy was made: copy\.db already exists: a copy never replaces another file\.\n$/);
+  assert.match(
+    backup().stderr,
+    /^No copy was made: copy\.db already exists, and a copy never replaces another file; name another file\.\n$/,
+  );
 });
 
 test("a copy never replaces a file, and a missing store or one of another user is refused", async (t) => {

@@ -32,6 +32,15 @@ test("the sums of usage say from which day to which", async () => {
   assert.match((await answered(usage, "usage")).out, /^From 2026-11-01 to 2026-11-30, UTC\n/);
 });
 
+test("what a closed account has left is named with the command that pays it out", async () => {
+  const closed = { name: "bob", status: "closed", held_usd: "0.00" };
+  const { out } = await answered({ ...closed, balance_usd: "1.50" }, "account", "close", "bob", "--yes");
+  assert.match(out, /^The account bob is permanently closed.* Its balance is 1\.50 USD,/);
+  assert.match(out, /\nTo pay out what it has left, .*tollgate account adjust bob --usd -AMOUNT --id ID --note WHY\n$/);
+  const empty = await answered({ ...closed, balance_usd: "0.00" }, "account", "close", "bob", "--yes");
+  assert.doesNotMatch(empty.out, /pay out/);
+});
+
 test("a voided batch says how many codes are void now, newly, and redeemed before", async () => {
   const batch = { id: "batch_1", label: "Fair", made: 10, void: 7, voided_now: 4, redeemed: 3, repeated: false };
   const { out } = await answered(batch, "code", "batch", "void", "batch_1");

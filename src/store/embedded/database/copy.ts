@@ -83,7 +83,10 @@ export function copyDatabase(dir: string, file: string): CopiedDatabase {
 }
 
 function isThere(file: string): StoreError {
-  return new StoreError("unavailable", `${file} already exists: a copy never replaces another file`);
+  return new StoreError(
+    "unavailable",
+    `${file} already exists, and a copy never replaces another file; name another file`,
+  );
 }
 
 /** Removes what killed runs for the same copy have left. Files of a run that is still active stay. */
