@@ -6,7 +6,7 @@ import { hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Figure, Table } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
-import { State, usdOrNone } from "../common/words.ts";
+import { State } from "../common/words.ts";
 import { Keys } from "../keys/keys.ts";
 import { Ledger } from "../records/ledger.ts";
 import type { OperatorPageProps } from "../session.ts";
@@ -41,7 +41,7 @@ export function AccountPage({ session, name }: AccountProps): VNode {
       <${AccountActions} account=${data} session=${session} onDone=${done} />
       ${Object.keys(data.labels).length > 0 && html`<p>${W.labels}: ${Object.entries(data.labels).map(([label, value]) => html`<span class="badge label">${label}=<bdi>${value}</bdi></span> `)}</p>`}
       <${Budgets} uses=${data.budgets} />
-      <section><h2>${W.cards}</h2><${Cards} cards=${data.entitlements} /></section>
+      <section><h2>${W.cards}</h2><${Cards} of=${data} /></section>
       <${Keys} account=${data} session=${session} />`}</${Awaited}>
     <section><h2>${W.ledger}</h2><${Ledger} key=${turn} account=${name} /></section>`;
 }
@@ -54,9 +54,15 @@ const CARD_COLUMNS = [
   { title: W.from, cell: (row: ListedTimeCardAnswer) => instant(row.from) },
   { title: W.until, cell: (row: ListedTimeCardAnswer) => instant(row.until) },
   { title: W.cardSpent, cell: (row: ListedTimeCardAnswer) => usd(row.spent_usd), isNumber: true },
-  { title: W.rest, cell: (row: ListedTimeCardAnswer) => usdOrNone(row.rest_usd), isNumber: true },
+  {
+    title: W.rest,
+    cell: (row: ListedTimeCardAnswer) => (row.rest_usd === null ? W.noQuota : usd(row.rest_usd)),
+    isNumber: true,
+  },
 ];
 
-function Cards({ cards }: { cards: readonly ListedTimeCardAnswer[] }): VNode {
-  return html`<${Table} caption=${W.cards} columns=${CARD_COLUMNS} rows=${cards} keyOf=${(row: ListedTimeCardAnswer) => row.id} empty=${W.noCards} />`;
+function Cards({ of: account }: { of: AccountWithCardsAnswer }): VNode {
+  // A closed account can get neither a card nor a code.
+  const empty = account.status === "closed" ? W.noCardsClosed : W.noCards;
+  return html`<${Table} caption=${W.cards} columns=${CARD_COLUMNS} rows=${account.entitlements} keyOf=${(row: ListedTimeCardAnswer) => row.id} empty=${empty} />`;
 }

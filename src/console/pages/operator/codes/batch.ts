@@ -9,7 +9,6 @@ import { html, type VNode } from "../../parts/view.ts";
 import { Awaited, Figure } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import { usePages } from "../common/pages.ts";
-import { usdOrNone } from "../common/words.ts";
 import { Write } from "../common/write.ts";
 import { CodeTable } from "./table.ts";
 
@@ -37,7 +36,7 @@ export function BatchPage({ id }: { id: string }): VNode {
         <${Figure} title=${W.unusedCount}>${count(data.unused)}</${Figure}>
         <${Figure} title=${W.voidCount}>${count(data.void)}</${Figure}>
         <${Figure} title=${W.expiredCount}>${count(data.expired)}</${Figure}>
-        <${Figure} title=${W.spent} hint=${W.ofQuota(usdOrNone(data.redeemed_quota_usd))}>${usd(data.spent_usd)}</${Figure}>
+        <${Figure} title=${W.spent} hint=${data.redeemed_quota_usd === null ? undefined : W.ofQuota(usd(data.redeemed_quota_usd))}>${usd(data.spent_usd)}</${Figure}>
       </dl>
       ${data.unused > 0 && html`<${Write} kind="danger" label=${W.voidAll} about=${id} words=${W.voidAllWords(count(data.unused))} send=${voidAll} onDone=${done} />`}`}</${Awaited}>
     <h2>${W.all}</h2>

@@ -53,7 +53,7 @@ export function Keys({ account, session }: KeysProps): VNode {
         { name: "name", label: W.keyName, hint: W.keyNameHint },
       ]} />`
     }</div>
-    <${ListingTable} listing=${listing} caption=${W.title} columns=${COLUMNS} keyOf=${(row: ListedKeyAnswer) => row.id} empty=${W.none} />
+    <${ListingTable} listing=${listing} caption=${W.title} columns=${COLUMNS} keyOf=${(row: ListedKeyAnswer) => row.id} empty=${account.status === "closed" ? W.noneClosed : W.none} />
   </section>`;
 }
 

@@ -25,7 +25,9 @@ export const accounts = {
   until: "Until",
   cardSpent: "Spent",
   rest: "Left",
+  noQuota: "No quota",
   noCards: "No time cards. Give one, or create codes that the owner redeems.",
+  noCardsClosed: "No time cards.",
   ledger: "Ledger",
 };
 
@@ -90,6 +92,7 @@ export const keys = {
   title: "Keys",
   name: "Key",
   none: "This account has no keys. Create the first one.",
+  noneClosed: "This account has no keys.",
   create: "Create a key",
   createWords: "The key is shown only once. If it is lost, create another one.",
   keyName: "Name",

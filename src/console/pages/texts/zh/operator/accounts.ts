@@ -27,7 +27,9 @@ export const accounts: Texts["operator"]["accounts"] = {
   until: "结束",
   cardSpent: "已消费",
   rest: "剩余",
+  noQuota: "不限额度",
   noCards: "没有时长卡。可以赠送，或生成兑换码供所有者使用。",
+  noCardsClosed: "没有时长卡。",
   ledger: "账本",
 };
 
@@ -90,6 +92,7 @@ export const keys: Texts["operator"]["keys"] = {
   title: "密钥",
   name: "密钥",
   none: "此账户没有密钥，请创建第一个。",
+  noneClosed: "此账户没有密钥。",
   create: "创建密钥",
   createWords: "密钥只显示一次。丢失后只能更换，无法再次查看。",
   keyName: "名称",
