@@ -22,6 +22,7 @@ function isOff(name: string, value: unknown): boolean {
   if (name === "best_of" || name === "n" || name === "num_beams") return value === 1;
   if (name === "priority") return value === 0;
   if (name === "search_parameters") return member(value, "mode") === "off";
+  if (name === "multi_agent") return member(value, "enabled") === false;
   if (name === "access_programs")
     return (isObject(value) || isEmptyList(value)) && Object.values(value).every((word) => word === "standard");
   // An empty object turns a search on; an empty list names nothing.

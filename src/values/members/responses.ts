@@ -31,6 +31,9 @@ const TOOL = shape(
   { ...PLACES, tools: shape({ plain: TOOL_NAMES, state: TOOL_STATE }, PLACES) },
 );
 
+/** Its `enabled` decides whether subagents run, so it must mean the same to every reader. */
+const MULTI_AGENT = shape({ plain: "enabled max_concurrent_subagents" });
+
 const OFFICIAL = shape(
   {
     plain: `
@@ -46,6 +49,7 @@ const OFFICIAL = shape(
     context_management: shape({ plain: "type compact_threshold" }),
     image: shape({ plain: "context_compression" }),
     moderation: MODERATION,
+    multi_agent: MULTI_AGENT,
     prompt_cache_options: shape({ plain: "mode ttl prewarm", state: "comparison_response_id" }),
     reasoning: REASONING,
     stream_options: STREAM_OPTIONS,
