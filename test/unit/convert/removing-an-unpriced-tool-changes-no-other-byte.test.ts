@@ -19,12 +19,12 @@ const OWN =
 const HEAD = '{"model":"m","store":false,';
 
 /** The body that goes upstream, without its beginning, and the names that were left out. */
-function sent(protocol: Protocol, members: string): readonly [string, readonly string[]] {
+function sent(protocol: Protocol, members: string, unpriced = "web_search"): readonly [string, readonly string[]] {
   const head = protocol === "responses" ? HEAD : '{"model":"m",';
   const read = readEnvelope(protocol, Buffer.from(`${head}${members}}`));
   assert.ok(!isRefusal(read), members);
   const route = { ...routeOf(protocol), upstreamModel: "m" };
-  const permitted = { outputLimit: undefined, unpricedTools: ["web_search"], strict: false };
+  const permitted = { outputLimit: undefined, unpricedTools: [unpriced], strict: false };
   const exchange = openExchange({ protocol, model: "m", stream: false, ...read }, route, permitted, CONTEXT);
   assert.ok(!isRefusal(exchange), members);
   const { body, dropped } = exchange.request;
@@ -84,6 +84,22 @@ test("messages: changes that refer to an unpriced tool are left out with it", ()
   );
   assert.equal(body, members([own], user, system(text, change("tool_removal", "f"))));
   assert.deepEqual(dropped, ["tools.web_search"]);
+});
+
+test("messages: changes that refer to tools of an unpriced server are left out, and those of other tools stay", () => {
+  const server = '{"type":"mcp_toolset","mcp_server_name":"files"}';
+  const own = OWN.replace("function", "custom").replace("parameters", "input_schema");
+  const change = (tool: string) => `{"type":"tool_addition", "tool":${tool}}`;
+  const ofServer = change('{"type":"mcp_tool_reference","server_name":"files","name":"f"}');
+  const kept = [
+    change('{"type":"tool_reference","name":"f"}'),
+    change(`{"type":"tool_definition","definition":${own.replace('"f"', '"g"')}}`),
+  ];
+  const members = (tools: readonly string[], changes: readonly string[]) =>
+    `"max_tokens":9,"messages":[{"role":"user", "content":"a"},{"role":"system", "content":[${changes}]}],"tools":[${tools}]`;
+  const [body, dropped] = sent("messages", members([server, own], [ofServer, ...kept]), "mcp_toolset");
+  assert.equal(body, members([own], kept));
+  assert.deepEqual(dropped, ["tools.mcp"]);
 });
 
 test("if nothing is left out, no byte changes", () => {
