@@ -31,4 +31,7 @@ test("a first day after the last one is reported at its field, and nothing is as
   await page.getByLabel("From").fill("2026-12-01");
   await page.getByText("Choose a first day that is not after the last one.").waitFor();
   assert.ok(await page.getByRole("button", { name: "Show" }).isDisabled());
+  await page.getByLabel("From").fill("2026-11-30");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.waitForURL(/since=2026-11-30&until=2026-11-30/);
 });
