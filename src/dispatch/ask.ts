@@ -127,8 +127,8 @@ export interface AttemptRecord {
   /** What the upstream counted for it, although it failed. */
   readonly usage?: Usage | undefined;
   /**
-   * Whether a client can cause its failure: by an answer larger than can be buffered, or a call that the model could
-   * not write.
+   * Whether a client can cause its failure: by an answer larger than can be buffered, a call that the model could not
+   * write, or content that the server refused after the model had read it.
    */
   readonly askedFor?: boolean | undefined;
   /** Whether it was refused because of reasoning that its upstream did not produce. */

@@ -284,7 +284,7 @@ class Attempt<T> implements CallListener, UndecidedAttempt {
     const facts = {
       refusedByUpstream: isRefused(kind, status),
       usage,
-      askedFor: canBeAskedFor(kind),
+      askedFor: canBeAskedFor(failed),
       reasoningRefused,
     };
     const record = this.#record(row.cause, failed.reason, status, decidedMs, facts);

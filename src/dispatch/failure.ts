@@ -285,10 +285,10 @@ export function isRejection(kind: FailureKind): boolean {
 
 /**
  * Whether a client can have caused the failure by its request: its cost is then charged as if the client had
- * disconnected.
+ * disconnected. A server that refuses a request without having run it counts nothing.
  */
-export function canBeAskedFor(kind: FailureKind): boolean {
-  return kind === "too_large" || kind === "model_failed_at_it";
+export function canBeAskedFor({ kind, usage }: Failure): boolean {
+  return kind === "too_large" || kind === "model_failed_at_it" || (kind === "rejected" && usage !== undefined);
 }
 
 /** The answer to the caller if this failure is final. */

@@ -403,7 +403,9 @@ class StreamRelay {
 
   #fail(fault: UpstreamFault, counts?: SeenCounts): void {
     this.#parts.body.abort();
-    this.#askedFor = fault.canBeAskedFor === true;
+    // A server that refuses a request without having run it counts nothing.
+    const isCounted = (counts ?? this.#parts.converter.counts()).usage !== undefined;
+    this.#askedFor = fault.canBeAskedFor === true || (fault.cause === "upstream_rejected" && isCounted);
     const isTooLarge = isBeyondLimit(fault);
     this.#stopped ||= isTooLarge;
     // The server may complete an answer that is too large for the gateway's limits, and the client can retrieve it.

@@ -80,7 +80,10 @@ export interface AttemptFacts {
   readonly refusedByUpstream: boolean;
   /** What the upstream counted although the attempt failed. */
   readonly usage?: Usage | undefined;
-  /** The client may have caused the failure: an answer too large to hold, or a call that the model could not write. */
+  /**
+   * The client may have caused the failure: an answer too large to hold, a call that the model could not write, or
+   * content that the server refused after the model had read it.
+   */
   readonly askedFor?: boolean | undefined;
 }
 
