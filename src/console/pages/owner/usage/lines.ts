@@ -10,6 +10,7 @@ import { Button, Field, Problem, Table, type TableColumn } from "../../parts/wid
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
 import { useModelNames } from "../model-names.ts";
+import { payingCard } from "./paying-card.ts";
 import type { UsageSpan } from "./spans.ts";
 
 interface LinesProps {
@@ -112,7 +113,10 @@ function columnsOf(keyNames: KeyNames): readonly TableColumn<OwnLineAnswer>[] {
       title: words.amount,
       isNumber: true,
       cell: (line) => usd(line.kind === "usage" ? line.usd : line.change_usd),
-      below: ({ paid_by: payer }) => payer !== null && payer !== "balance" && words.paidByCard(payer),
+      below: (line) => {
+        const card = payingCard(line);
+        return card !== undefined && words.paidByCard(card);
+      },
     },
     { title: words.balance, isNumber: true, cell: (line) => usd(line.balance_usd) },
   ];

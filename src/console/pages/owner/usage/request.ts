@@ -7,6 +7,7 @@ import { html, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, CopyButton, Figure, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
+import { payingCard } from "./paying-card.ts";
 
 interface RequestDetailsProps {
   readonly id: string;
@@ -59,7 +60,8 @@ const TRY_COLUMNS = (): readonly TableColumn<NumberedTry>[] => {
 function Charged({ line, keyNames }: { readonly line: OwnLineAnswer; readonly keyNames: KeyNames }): VNode {
   const words = T.owner.request;
   const { charge } = line;
-  const payer = line.paid_by === null || line.paid_by === "balance" ? words.balance : words.card(line.paid_by);
+  const card = payingCard(line);
+  const payer = card === undefined ? words.balance : words.card(card);
   const facts: readonly (readonly [string, string])[] = [
     [words.model, line.model],
     [words.group, line.group],
