@@ -53,7 +53,12 @@ test("an answer that has begun before its request was complete is sent", async (
 
 test("an answer that does not come ends the wait after its time", async (t) => {
   const come = Promise.withResolvers<void>();
-  const echo = await startEcho(t, {}, () => come.resolve());
+  const echo = await startEcho(t, {}, async (asked) => {
+    // Only a complete request is waited for.
+    await asked.readBody();
+    come.resolve();
+    return new Promise(() => {});
+  });
   const client = new RawSocket(echo.target);
   client.send(request({}));
   await come.promise;

@@ -24,16 +24,18 @@ for (const [how, cut] of [
   ["ended", (socket: Socket) => socket.end()],
   ["reset", (socket: Socket) => socket.resetAndDestroy()],
 ] as const) {
-  test(`a connection that is ${how} in the TLS handshake is reported as such, and tried once more`, async (t) => {
+  test(`a connection that is ${how} in the TLS handshake is reported, counts as a failure, and is tried once more`, async (t) => {
     const server = createServer((socket) => {
       socket.on("error", () => {});
       socket.once("data", () => cut(socket));
     });
-    assert.deepEqual(await failing(t, await listening(t, server, "https", "localhost")), {
+    const { health } = upstream("", "http://127.0.0.1");
+    const base = await listening(t, server, "https", "localhost");
+    assert.deepEqual(await failing(t, base, { health: { ...health, failures: 2 } }), {
       cause: "upstream_unavailable",
       warned: ["tls: ECONNRESET in the TLS handshake"],
       attempts: Array(2).fill({ refusedByUpstream: false, sentToUpstream: false }),
-      turns: [],
+      turns: ["east: failures"],
     });
   });
 }
