@@ -54,7 +54,7 @@ export function formBytes(protocol: Protocol, { type }: JsonObject): number {
   return type === "custom" ? FREEFORM_BYTES : 0;
 }
 
-/** The tools of a list, including those in namespaces and in nested lists. */
+/** The tools of a list, including those in namespaces, in any other tool and in nested lists. */
 export function toolsIn(root: unknown): JsonObject[] {
   const tools: JsonObject[] = [];
   const pending: unknown[] = [root];
@@ -63,13 +63,13 @@ export function toolsIn(root: unknown): JsonObject[] {
     if (Array.isArray(next)) for (let i = next.length - 1; i >= 0; i--) pending.push(next[i]);
     else if (isObject(next)) {
       tools.push(next);
-      if (next.type === "namespace") pending.push(next.tools);
+      pending.push(next.tools);
     }
   }
   return tools;
 }
 
-/** A list of tools without the given hosted types, also inside namespaces; the list itself if it has none of them. */
+/** A list of tools without the given hosted types, also inside other tools; the list itself if it has none of them. */
 export function withoutHosted(protocol: Protocol, tools: unknown, types: ReadonlySet<string>): unknown {
   if (Array.isArray(tools)) {
     const left = tools.map((tool) => withoutHosted(protocol, tool, types));
@@ -78,8 +78,8 @@ export function withoutHosted(protocol: Protocol, tools: unknown, types: Readonl
   if (!isObject(tools)) return tools;
   const type = hostedType(protocol, tools);
   if (type !== undefined && types.has(type)) return undefined;
-  if (tools.type !== "namespace") return tools;
   const left = withoutHosted(protocol, tools.tools, types);
   if (left === tools.tools) return tools;
-  return left === undefined || (Array.isArray(left) && left.length === 0) ? undefined : { ...tools, tools: left };
+  const isEmpty = left === undefined || (Array.isArray(left) && left.length === 0);
+  return isEmpty && tools.type === "namespace" ? undefined : { ...tools, tools: left };
 }
