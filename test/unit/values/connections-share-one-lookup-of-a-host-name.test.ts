@@ -86,6 +86,11 @@ suite("name servers that fail leave a name its last addresses", () => {
     assert.equal(asked.length, 2, "one query at a time");
     asked[1]?.(null, OTHERS);
     assert.deepEqual(await look(), OTHERS);
+    clock.advance(10_000);
+    const next = look();
+    assert.equal(asked.length, 3, "a later lookup asks again");
+    asked[2]?.(null, ADDRESSES);
+    assert.deepEqual(await next, ADDRESSES);
   });
 
   test("but not if they answer that there is no such name", async () => {
