@@ -56,10 +56,10 @@ test("if a card without a quota pays, the page says that single requests are not
   const id = await spend(gateway, alice.key);
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, `usage/${id}`);
   await page.getByText("The time card has no quota, so single requests are not charged.").waitFor();
-  await page.getByText(/^Time card ent_/).waitFor();
+  await page.getByText(`Time card ${code.id}`).waitFor();
   await page.goto(`${gateway.url}/console/usage?by=requests`);
   await settledPage(page);
-  await page.getByText(/^paid by the time card ent_/).waitFor();
+  await page.getByText(`paid by the time card ${code.id}`).waitFor();
   assert.deepEqual(complaints, []);
 });
 
