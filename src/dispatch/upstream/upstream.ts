@@ -73,7 +73,7 @@ export class Upstream {
   readonly slots: Slots;
   readonly health: Health;
   /** Of answers about what it keeps: clients that ask for many of theirs do not keep the gateway from its own. */
-  readonly readingTurns = { by_gateway: new ReadingTurns(), by_client: new ReadingTurns() };
+  readonly readingTurns: Readonly<Record<"by_gateway" | "by_client", ReadingTurns>>;
   /** Of clients' questions about it: these cost nothing, and leave slots for requests that are paid for. */
   readonly askingTurns: ReadingTurns;
   readonly firstBytes = new FirstByteTimes();
@@ -97,6 +97,7 @@ export class Upstream {
     const base = new URL(settings.baseUrl);
     this.settings = settings;
     this.slots = before?.slots ?? new Slots(settings.maxConcurrency, settings.queue, parts.clock);
+    this.readingTurns = before?.readingTurns ?? { by_gateway: new ReadingTurns(), by_client: new ReadingTurns() };
     this.askingTurns = before?.askingTurns ?? new ReadingTurns(askedAtOnce(settings));
     this.health = new Health(settings.health, {
       clock: parts.clock,

@@ -5,9 +5,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import test from "node:test";
+import test, { type TestContext } from "node:test";
+import type { Dispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { ReadingTurns } from "../../../src/dispatch/upstream/reading-turns.ts";
-import { ask, assertAnswered, httpServer, rig, route, upstream } from "./rig.ts";
+import { ask, assertAnswered, byName, httpServer, rig, route, upstream } from "./rig.ts";
 
 const LARGE = `{"text":"${"x".repeat(8 * 1024 * 1024)}"}`;
 
@@ -33,7 +34,18 @@ test("four have their turn, the others follow in their order, and one that leave
   );
 });
 
-test("a fifth answer waits until one of the four is read; those of another upstream do not", async (t) => {
+test("a fifth answer waits until one of the four is read; those of another upstream do not", (t) => fifthWaits(t));
+
+test("a reload brings no further turns", (t) =>
+  fifthWaits(t, (dispatcher, base) =>
+    dispatcher.replace(byName(["east", "west"].map((name) => upstream(name, base, { maxConcurrency: 30 })))),
+  ));
+
+/** @param whileFour is called while four answers are being read. */
+async function fifthWaits(
+  t: TestContext,
+  whileFour: (dispatcher: Dispatcher, base: string) => void = () => {},
+): Promise<void> {
   const slow: ServerResponse[] = [];
   const fourBegun = Promise.withResolvers<void>();
   const base = await httpServer(t, (request, response) => {
@@ -59,6 +71,7 @@ test("a fifth answer waits until one of the four is read; those of another upstr
   const four = [1, 2, 3, 4].map((number) => question("east", `/slow${number}`));
   await fourBegun.promise;
   for (const response of slow) await new Promise((resolve) => response.write('{"text":"', resolve));
+  whileFour(dispatcher, base);
   await question("west", "/large");
   const fifth = question("east", "/large");
   await question("west", "/large");
@@ -71,4 +84,4 @@ test("a fifth answer waits until one of the four is read; those of another upstr
   assert.equal(answered.at(-1), "east/large");
   for (const response of slow.slice(1)) response.end('"}');
   await Promise.all(four);
-});
+}
