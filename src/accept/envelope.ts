@@ -155,7 +155,7 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
 /**
  * Members that are judged by their contents. A server might also accept a list, as PHP writes an empty object as `[]`.
  */
-const OBJECTS = ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"] as const;
+const OBJECTS = ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options", "tool_choice"] as const;
 
 function optionalFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined {
   if (isGiven(json.stream) && typeof json.stream !== "boolean")

@@ -1,7 +1,7 @@
 /** Everything that the envelope needs to know about a conversation, collected in one walk. */
 
 import type { Refusal } from "../../values/errors.ts";
-import { isObject, type JsonObject } from "../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import { formBytes, hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { mayBeAddress, mayHoldAddress, refusedAddress } from "./addresses.ts";
@@ -59,6 +59,22 @@ const OWN_CHOICES: Readonly<Record<Protocol, RegExp>> = {
   responses: /^(?:function|custom|allowed_tools|namespace|local_shell|shell|apply_patch|tool_search)$/,
 };
 
+/**
+ * Types of a change of tools and of what it says about its tool. None of them is a tool: they name one that is defined
+ * elsewhere, or hold a definition, which is visited by itself.
+ */
+const CHANGES: ReadonlySet<unknown> = new Set([
+  ...["tool_addition", "tool_removal", "tool_definition"],
+  ...["tool_reference", "mcp_tool_reference", "mcp_toolset_reference"],
+]);
+
+/** Whether an object is in a member that offers a tool, or that a lenient server could read as an offer. */
+function mayOffer({ node, under }: Met): boolean {
+  if (under === "tools" || under === "definition") return true;
+  if (under !== "tool" && under !== "tool_changes") return false;
+  return isGiven(node.type) && !CHANGES.has(node.type);
+}
+
 /** Collects the types of the hosted tools that one body asks for, each once. */
 class HostedTools {
   readonly types = new Set<string>();
@@ -101,8 +117,9 @@ class HostedTools {
   }
 
   /** Looks at one object of the conversation; some carry tools that are offered from there on. */
-  see({ node, under }: Met): void {
-    if (under !== "tools" && under !== "definition") return;
+  see(met: Met): void {
+    if (!mayOffer(met)) return;
+    const { node } = met;
     const type = this.#see(node);
     if (type !== undefined && !this.#offeredInItems().has(node)) this.#demand(type);
   }

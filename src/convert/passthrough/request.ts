@@ -3,7 +3,7 @@
  * belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
-import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { arrayOf, isGiven, type JsonObject, objectOf } from "../../values/json-object.ts";
 import { loweredBudgets } from "../../values/members/thinking-budget.ts";
 import { tierOf } from "../../values/members/tier.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
@@ -117,10 +117,21 @@ function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Re
       return refusal("wrong_type", { model, param: "instructions", detail: "Instructions must be a string." });
     }
   }
+  const named = Array.isArray(json.tools) ? json.tools.findIndex(isPlain) : -1;
+  if (named >= 0 || (isGiven(json.tools) && isPlain(json.tools))) {
+    // A name alone could be one of the server's own tools, which has no price here.
+    const param = named < 0 ? "tools" : `tools[${named}]`;
+    return refusal("wrong_type", { model, param, detail: "A tool must be an object." });
+  }
   const doubted = firstAmbiguousName(request, route?.stateful === true);
   if (doubted === undefined) return undefined;
   const detail = `"${doubted}" occurs twice in one object, or is written with escapes.`;
   return refusal("duplicate_field", { model, param: doubted, detail });
+}
+
+/** Whether a value is neither an object nor a list nor null. */
+function isPlain(value: unknown): boolean {
+  return typeof value !== "object";
 }
 
 /** The refusal of a reference that has not been replaced by its item: it cannot be opened for this account. */

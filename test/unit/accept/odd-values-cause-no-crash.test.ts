@@ -40,6 +40,8 @@ test("a list in place of an object with members that affect the price is refused
     ["chat", "thinking", [{ budget_tokens: 999_999 }]],
     ["chat", "chat_template_kwargs", [{ thinking_budget: 999_999 }]],
     ["responses", "prompt_cache_options", [[{ comparison_response_id: "r" }]]],
+    ["chat", "tool_choice", [{ type: "web_search" }]],
+    ["messages", "tool_choice", [{ type: "web_search" }]],
   ] as const) {
     const found = read(protocol, { [name]: list });
     assert.deepEqual(isRefusal(found) && [found.cause, found.facts.param], ["wrong_type", name]);
@@ -47,7 +49,7 @@ test("a list in place of an object with members that affect the price is refused
 });
 
 test("an empty list is accepted as an empty object, as PHP writes it", () => {
-  for (const name of ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options"])
+  for (const name of ["reasoning", "thinking", "chat_template_kwargs", "prompt_cache_options", "tool_choice"])
     assert.ok(!isRefusal(read("chat", { [name]: [] })), name);
 });
 
