@@ -97,7 +97,7 @@ export class Unsettled {
     return this.#charges.size;
   }
 
-  /** When the oldest charge was made, milliseconds since the epoch. */
+  /** When the oldest charge was made, by the journal's time. */
   get oldestMs(): number | undefined {
     return this.#charges.first?.atMs;
   }

@@ -6,7 +6,7 @@
  *     5  type     RECORD below
  *     6  zero     two bytes, reserved
  *     8  length   payload bytes
- *    12  at       when it was written, milliseconds since the epoch (48 bits)
+ *    12  at       when it was written, milliseconds of the journal's time (48 bits, journal-time.ts)
  *    18  crc      CRC-32 (zlib) of bytes 4 to 17 and the payload
  *
  * JSON escapes control characters, so no payload can contain the head of a frame.

@@ -18,7 +18,7 @@ import type { PlacedCharge } from "./set-aside.ts";
 
 /** Settlements sent at the same time: few, so that they do not delay requests. */
 export const SENT_AT_ONCE = 32;
-/** If the clock was set back by no more than this, the records' times still count as in order. */
+/** If a record is older than the one before it by no more than this, their times still count as in order. */
 const DISORDER_MS = 5_000;
 
 /**
@@ -82,7 +82,7 @@ export async function giveBack(sinceMs: number, parts: GiveBackParts): Promise<v
   for await (const { frames, segment } of newestFirst(parts.log)) {
     const wanted: Wanted[] = [];
     for (const { type, payload, atMs } of frames) {
-      // The clock was set back while this was written, so times no longer show the order.
+      // A record was written again, or has the time of a clock that was set back: times no longer show the order.
       if (atMs > laterMs + DISORDER_MS) {
         isWhole = true;
         horizons.clear();

@@ -7,6 +7,7 @@ import type { Journal, JournalHealth } from "../journal.ts";
 import { type Disk, nodeDisk } from "./disk.ts";
 import { entryOf } from "./entry.ts";
 import { isTooLong, RECORD, type RecordType } from "./frame.ts";
+import { journalTime } from "./journal-time.ts";
 import { encode, encodeAck, encodeCharge, type Progress } from "./payload.ts";
 import { judge, type Segment, segmentBytesFor, segmentName } from "./segments.ts";
 import { type Leftover, leftoversOf, readFolder } from "./startup.ts";
@@ -37,6 +38,8 @@ interface JournalParts {
 
 /** What verification reads of the journal. */
 export interface JournalLog {
+  /** The journal's time (journal-time.ts), by which its records are dated. */
+  nowMs(): number;
   /** The number of the first segment that this process writes. */
   readonly firstOwn: number;
   segments(): readonly Segment[];
@@ -96,11 +99,18 @@ function takeFolder(dir: string): () => void {
   }
 }
 
+/** Why the journal takes no new request although its disk works. */
+function fullness(fillRatio: number, hasTooMany: boolean): string | undefined {
+  if (fillRatio >= FULL_RATIO) return "the journal is full of charges that the store has not taken";
+  return hasTooMany ? "too many charges wait for the store" : undefined;
+}
+
 /** Creates the journal on any disk. The caller ensures that no other process uses the folder. */
 export async function createJournal(parts: JournalParts): Promise<OpenedJournal> {
   const { disk, clock, fsync, bytesMax, unsettledMax = UNSETTLED_MAX, alarm } = parts;
   const found = await readFolder(disk, alarm);
   const { unsettled } = found;
+  const nowMs = journalTime(clock, found.lastMs);
   const segments: Segment[] = [...found.segments];
   const leftovers = leftoversOf(unsettled);
   let { progress } = found;
@@ -117,6 +127,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     clock,
     fsync,
     segmentBytes,
+    nowMs,
     next: found.next,
     previous: found.last,
     // A journal that is full at the start must still open, or it could never be emptied.
@@ -132,21 +143,18 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
   await writer.start();
   started = true;
 
-  const made = (type: RecordType, payload: string) => entryOf(type, clock.wallMs(), payload);
+  const made = (type: RecordType, payload: string) => entryOf(type, nowMs(), payload);
 
   function health(): JournalHealth {
     const fillRatio = bytesTotal() / bytesMax;
-    const reason =
-      writer.problem ??
-      (fillRatio >= FULL_RATIO ? "the journal is full of charges that the store has not taken" : undefined) ??
-      (unsettled.count >= unsettledMax ? "too many charges wait for the store" : undefined);
-    const oldestMs = unsettled.oldestMs;
+    const reason = writer.problem ?? fullness(fillRatio, unsettled.count >= unsettledMax);
+    const { oldestMs } = unsettled;
     return {
       usable: reason === undefined,
       reason,
       fillRatio,
       unsettled: unsettled.charges,
-      oldestUnsettledMs: oldestMs === undefined ? 0 : Math.max(0, clock.wallMs() - oldestMs),
+      oldestUnsettledMs: oldestMs === undefined ? 0 : nowMs() - oldestMs,
     };
   }
 
@@ -156,7 +164,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       writing: writer.segment,
       verifiedBefore,
       live: unsettled.entries(),
-      nowMs: clock.wallMs(),
+      nowMs: nowMs(),
       bytesTotal: bytesTotal(),
       bytesMax,
     });
@@ -187,7 +195,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
       const payload = encodeCharge(ask, {});
       // The previous checkpoint, or the OPEN, stays valid.
       if (isTooLong(payload)) return;
-      const entry = unsettled.checkpoint(ask.requestId, clock.wallMs(), payload);
+      const entry = unsettled.checkpoint(ask.requestId, nowMs(), payload);
       if (entry) writer.append(entry);
     },
     final(ask, orphan = false) {
@@ -205,6 +213,7 @@ export async function createJournal(parts: JournalParts): Promise<OpenedJournal>
     close: () => writer.close(),
   };
   const log: JournalLog = {
+    nowMs,
     firstOwn: found.next,
     segments: () => segments,
     read: (segment: number, offset: number, bytes: number) => disk.read(segmentName(segment), offset, bytes),

@@ -5,7 +5,6 @@
 import { SETTLED_IDS_MAX } from "../../store/settlement.ts";
 import { TransientMap } from "../../values/collections/transient.ts";
 import type { RequestId } from "../../values/request-id.ts";
-import type { Clock } from "../../values/time.ts";
 import type { AdminRecord } from "../journal.ts";
 import { HEAD_BYTES, type JournalFrame, PAYLOAD_BYTES_MAX, RECORD } from "./frame.ts";
 import type { JournalLog } from "./open.ts";
@@ -17,8 +16,7 @@ const CHUNK_BYTES = 256 * 1024;
 const FRAME_BYTES_MAX = HEAD_BYTES + PAYLOAD_BYTES_MAX;
 
 interface PassParts {
-  readonly log: Pick<JournalLog, "segments" | "read">;
-  readonly clock: Clock;
+  readonly log: Pick<JournalLog, "segments" | "read" | "nowMs">;
   /** The age at which this pass processes an ACK. */
   readonly delayMs: number;
   /**
@@ -39,6 +37,8 @@ export class VerifyPass {
   #place: JournalPosition;
   /** FINALs whose ACK has not been reached yet. */
   readonly #open = new TransientMap<RequestId, PlacedCharge>();
+  /** When the newest record that was read was written; what follows it is not older. */
+  #latestMs = 0;
   #dueAtMs = 0;
   #count = 0;
 
@@ -52,6 +52,11 @@ export class VerifyPass {
     return this.#count;
   }
 
+  /** Whether a record is too young to be processed yet. */
+  get isWaiting(): boolean {
+    return this.#dueAtMs > 0;
+  }
+
   /** Everything before this position is verified. A later process resumes the pass here. */
   get verified(): JournalPosition {
     let segment = this.#place.segment;
@@ -62,8 +67,8 @@ export class VerifyPass {
 
   /** Advances as far as ACKs are old enough. Rejects with the errors of `verify` and of the disk. */
   async step(): Promise<void> {
-    const nowMs = this.#parts.clock.wallMs();
-    if (nowMs < this.#dueAtMs && this.#dueAtMs - nowMs <= this.#parts.delayMs) return;
+    const nowMs = this.#parts.log.nowMs();
+    if (nowMs < this.#dueAtMs) return;
     this.#dueAtMs = 0;
     while (await this.#chunk(nowMs)) {
       // The event loop is free for others while each chunk is read and sent.
@@ -110,15 +115,15 @@ export class VerifyPass {
     if (segment && segment.number > this.#place.segment) this.#place = { segment: segment.number, offset: 0 };
   }
 
-  /**
-   * Whether a record may be processed now: only ACKs and administrative writes wait. A future time means that the clock
-   * was set back.
-   */
+  /** Whether a record may be processed now: only ACKs and administrative writes wait. */
   #isDue({ type, atMs }: JournalFrame, nowMs: number): boolean {
+    // A record that was written again has its first time, and earlier versions dated records by a clock that jumps.
+    this.#latestMs = Math.max(this.#latestMs, atMs);
     if (type !== RECORD.ack && type !== RECORD.admin) return true;
-    const due = nowMs < atMs || nowMs - atMs >= this.#parts.delayMs;
-    if (!due) this.#dueAtMs = atMs + this.#parts.delayMs;
-    return due;
+    const dueAtMs = this.#latestMs + this.#parts.delayMs;
+    if (nowMs >= dueAtMs) return true;
+    this.#dueAtMs = dueAtMs;
+    return false;
   }
 
   async #verify(frames: readonly JournalFrame[], segment: number): Promise<void> {

@@ -9,7 +9,7 @@ export interface Segment {
   readonly bytes: number;
   /** Where its records end. */
   end: number;
-  /** When its last record was written, milliseconds since the epoch. */
+  /** When its last record was written, by the journal's time. */
   lastAtMs: number;
   /** Whether it has anything besides its first record and notes. */
   used: boolean;
@@ -104,6 +104,7 @@ interface RetentionFacts {
   readonly verifiedBefore: number;
   /** Records without an ACK. */
   readonly live: Iterable<Entry>;
+  /** By the journal's time. */
   readonly nowMs: number;
   readonly bytesTotal: number;
   readonly bytesMax: number;

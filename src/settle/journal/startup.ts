@@ -34,6 +34,8 @@ export interface Found {
   readonly progress: Progress;
   /** Where the last segment's records end. */
   readonly last: JournalPosition | undefined;
+  /** The latest time in the journal, by its own time; undefined if it has no records. */
+  readonly lastMs: number | undefined;
   /** The next free number. */
   readonly next: number;
 }
@@ -63,13 +65,17 @@ export async function readFolder(disk: Disk, alarm: (message: string) => void): 
     if (!read) continue;
     if (before) judgeDamage(before, read.start?.previous, alarm);
     replay(read, state);
-    const { bytes, end, lastAtMs, used } = read;
+    const { bytes, end, used } = read;
+    // Earlier versions dated records by a clock that jumps; what follows a record is not older than it.
+    const lastAtMs = Math.max(read.lastAtMs, before?.lastAtMs ?? 0);
     segments.push({ number, bytes, end, lastAtMs, used });
-    before = read;
+    before = { ...read, lastAtMs };
   }
   if (before) judgeDamage(before, { segment: before.number, offset: before.end }, alarm);
   const last = before && { segment: before.number, offset: before.end };
-  return { segments, unsettled: state.unsettled, progress: state.progress, last, next: (numbers.at(-1) ?? 0) + 1 };
+  const { unsettled, progress } = state;
+  const lastMs = before && Math.max(before.lastAtMs, progress.sureAtMs ?? 0);
+  return { segments, unsettled, progress, last, lastMs, next: (numbers.at(-1) ?? 0) + 1 };
 }
 
 /**
@@ -87,7 +93,7 @@ async function readSegment(disk: Disk, number: number, alarm: (message: string) 
   }
   const start = first.type === RECORD.segment ? decodeSegmentStart(first.payload) : undefined;
   const used = found.frames.some(({ type }) => type !== RECORD.segment && type !== RECORD.note);
-  const lastAtMs = found.frames.at(-1)?.atMs ?? 0;
+  const lastAtMs = found.frames.reduce((latestMs, { atMs }) => Math.max(latestMs, atMs), 0);
   return { number, bytes: bytes.length, end: found.end, lastAtMs, used, found, start };
 }
 

@@ -19,6 +19,8 @@ import { type PlacedCharge, SetAside } from "./set-aside.ts";
 
 const DELAYS_MS = [30_000, 600_000] as const;
 const EVERY_MS = 1_000;
+/** How often the journal's time is written while a record waits: a later process goes on from there. */
+const NOTE_EVERY_MS = 10_000;
 
 interface VerifierParts extends Omit<ResendParts, "isFollowed"> {
   readonly log: JournalLog;
@@ -68,7 +70,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const passes = DELAYS_MS.map((delayMs, index) => {
     const from = log.progress.verified[index] ?? { segment: 0, offset: 0 };
     const ownFrom = parts.isEmbedded ? log.firstOwn : undefined;
-    return new VerifyPass({ log, clock, delayMs, verify, verifyAdmin, ownFrom }, from);
+    return new VerifyPass({ log, delayMs, verify, verifyAdmin, ownFrom }, from);
   });
   let { identity, sureAtMs } = log.progress;
   /** The server that answered last. It differs from `identity` only during a walk. */
@@ -89,6 +91,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     },
   });
   let noted = "";
+  let notedAtMs = log.nowMs();
   let running: Promise<boolean> | undefined;
   let cancel: () => void = () => {};
   let stopped = false;
@@ -102,7 +105,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   }
 
   async function followIdentity(): Promise<void> {
-    const askedAtMs = clock.wallMs();
+    const askedAtMs = log.nowMs();
     const now = await parts.storeIdentity();
     if (now === undefined) return;
     answering = now;
@@ -119,7 +122,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     parts.onIdentity(before, now);
     const isWhole = hasGivenBack || parts.isWholeLoss?.(before, now) === true;
     hasGivenBack = true;
-    await giveBack(Math.min(clock.wallMs(), sureAtMs ?? Number.NEGATIVE_INFINITY), {
+    await giveBack(sureAtMs ?? Number.NEGATIVE_INFINITY, {
       log,
       async verify(placed) {
         const verified = await resend.charge(placed);
@@ -142,8 +145,10 @@ export function createVerifier(parts: VerifierParts): Verifier {
     const progress: Progress = { verified, identity, sureAtMs };
     // Without the offsets, because each note moves them.
     const news = JSON.stringify([identity, passes.map((pass, at) => [pass.count, verified[at]?.segment])]);
-    if (news === noted) return;
+    const isLate = passes.some(({ isWaiting }) => isWaiting) && log.nowMs() - notedAtMs >= NOTE_EVERY_MS;
+    if (news === noted && !isLate && !stopped) return;
     noted = news;
+    notedAtMs = log.nowMs();
     log.note(progress);
   }
 
@@ -199,6 +204,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
       stopped = true;
       cancel();
       await running;
+      note();
     },
   };
 }

@@ -37,6 +37,8 @@ const SLOW = "the journal's disk is too slow: records wait for their segment";
 
 interface WriterParts extends SpareParts {
   readonly fsync: "group" | "always";
+  /** The journal's time. */
+  readonly nowMs: () => number;
   /** Where the last segment of an earlier process ended. */
   readonly previous: JournalPosition | undefined;
   /** Records that are rewritten to a new segment after a file has failed, so that they stay on the disk. */
@@ -191,7 +193,8 @@ export class Writer {
     if (!segment?.unwritten.add(entry.type, entry.atMs, entry.payload, segment.bytes - segment.next)) return false;
     this.#dirty.add(segment);
     segment.next = segment.end + segment.unwritten.length;
-    segment.lastAtMs = entry.atMs;
+    // A record that is written again has its first time.
+    segment.lastAtMs = Math.max(segment.lastAtMs, entry.atMs);
     segment.used ||= entry.type !== RECORD.segment && entry.type !== RECORD.note;
     entry.segment = segment.number;
     this.#flushLater(entry);
@@ -258,8 +261,7 @@ export class Writer {
     this.#current = next;
     this.#parts.onSegment(next);
     const start: SegmentStart = { number: next.number, previous: this.#previous, progress: this.#parts.progress() };
-    const atMs = this.#parts.clock.wallMs();
-    this.#put(entryOf(RECORD.segment, atMs, encode(start)));
+    this.#put(entryOf(RECORD.segment, this.#parts.nowMs(), encode(start)));
     this.#spare.keep();
   }
 

@@ -23,8 +23,11 @@ test("a pass forgets a charge when it has read its ACK", () => {
     const segments = Array.from({ length: 9 }, (_, number) => ({ number, end: bytes.length }));
     let count = 0;
     const pass = new VerifyPass({
-      log: { segments: () => segments, read: async (_, from, length) => bytes.subarray(from, from + length) },
-      clock: { wallMs: () => 1_000_000, monotonicMs: () => 1_000_000 },
+      log: {
+        segments: () => segments,
+        read: async (_, from, length) => bytes.subarray(from, from + length),
+        nowMs: () => 1_000_000,
+      },
       delayMs: 30_000,
       verify: async (charges) => { count += charges.length; },
       verifyAdmin: async () => {},

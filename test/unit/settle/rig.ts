@@ -46,6 +46,8 @@ export function voidOf(number: number): SettleAsk {
 /** A clock that stands still until the test moves it; `settle` lets everything that is ready run first. */
 export class ManualClock implements Clock {
   nowMs = 10_000_000;
+  /** By how much the wall clock is ahead of the monotonic one; a test changes it to make the wall clock jump. */
+  wallAheadMs = 0;
   readonly #timers = new Set<{ atMs: number; task: () => void }>();
 
   monotonicMs(): number {
@@ -53,7 +55,7 @@ export class ManualClock implements Clock {
   }
 
   wallMs(): number {
-    return this.nowMs;
+    return this.nowMs + this.wallAheadMs;
   }
 
   after(ms: number, task: () => void): () => void {

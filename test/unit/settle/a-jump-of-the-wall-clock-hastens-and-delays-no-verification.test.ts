@@ -1,0 +1,153 @@
+/**
+ * docs/failure-model.md row E1 and invariant 33: a charge is verified when 30 seconds and 10 minutes have passed, and
+ * its record is removed when a day has passed, whatever the wall clock says meanwhile. Over a restart only the time
+ * counts in which a process ran.
+ */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
+import { RECORD } from "../../../src/settle/journal/frame.ts";
+import { encodeAck, encodeCharge } from "../../../src/settle/journal/payload.ts";
+import { segmentName } from "../../../src/settle/journal/segments.ts";
+import { createVerifier } from "../../../src/settle/journal/verify.ts";
+import { nanoUsd } from "../../../src/values/money.ts";
+import { frameOf } from "./records.ts";
+import { askOf, ForgetfulStore, idOf, ManualClock, openOn, voidOf } from "./rig.ts";
+import { SimDisk } from "./sim-disk.ts";
+
+const HOUR_MS = 3_600_000;
+const YEARS_MS = 10 * 365 * 24 * HOUR_MS;
+const JUMPS = [
+  ["an hour ahead", HOUR_MS],
+  ["an hour back", -HOUR_MS],
+  ["ten years ahead", YEARS_MS],
+  ["ten years back", -YEARS_MS],
+] as const;
+const BOOT_WALL_MS = Date.UTC(2026, 0, 1);
+
+/** A process whose monotonic clock begins anew. */
+async function processOn(disk: SimDisk, store: ForgetfulStore, wallMs = BOOT_WALL_MS) {
+  const clock = new ManualClock();
+  clock.nowMs = 1_000;
+  clock.wallAheadMs = wallMs - clock.nowMs;
+  const { journal, log } = await openOn(disk, clock);
+  const restored: string[] = [];
+  const verifier = createVerifier({
+    log,
+    store,
+    clock,
+    deadLetters: await openDeadLetters(disk, clock, () => {}),
+    storeIdentity: async () => "one",
+    onRestored: ({ requestId }) => void restored.push(requestId),
+    onIdentity: () => {},
+    onError: assert.ifError,
+  });
+  const charge = async (number: number) => {
+    journal.open({ voided: voidOf(number), hold: nanoUsd(1n) });
+    const final = journal.final(askOf(number));
+    await clock.advance(2);
+    await final;
+    await store.settle(askOf(number));
+    journal.ack(idOf(number), "settled");
+    await clock.advance(100);
+  };
+  const tickAfter = async (ms: number) => {
+    await clock.advance(ms);
+    await verifier.tick();
+  };
+  /** How often the first charge was looked for once this much time has passed. */
+  const lookedAfter = async (ms: number) => {
+    await tickAfter(ms);
+    return store.looked.filter((id) => id === idOf(1)).length;
+  };
+  return { disk, clock, journal, restored, charge, tickAfter, lookedAfter };
+}
+
+for (const [jump, byMs] of JUMPS) {
+  test(`a charge is verified after 30 seconds and after 10 minutes if the clock is set ${jump} in between`, async () => {
+    const { clock, journal, charge, lookedAfter } = await processOn(new SimDisk(), new ForgetfulStore());
+    await charge(1);
+    clock.wallAheadMs += byMs;
+    assert.equal(await lookedAfter(29_000), 0);
+    assert.equal(await lookedAfter(1_000), 1);
+    clock.wallAheadMs -= byMs;
+    assert.equal(await lookedAfter(569_000), 1);
+    assert.equal(await lookedAfter(1_000), 2);
+    await journal.close();
+  });
+
+  test(`a charge is verified after 30 seconds and after 10 minutes if the clock is set ${jump} over a restart`, async () => {
+    const store = new ForgetfulStore();
+    const first = await processOn(new SimDisk(), store);
+    await first.charge(1);
+    const second = await processOn(first.disk.afterKill(), store, BOOT_WALL_MS + byMs);
+    assert.equal(await second.lookedAfter(29_000), 0);
+    assert.equal(await second.lookedAfter(1_000), 1);
+    assert.equal(await second.lookedAfter(569_000), 1);
+    assert.equal(await second.lookedAfter(1_000), 2);
+    await second.journal.close();
+  });
+}
+
+test("a charge that is lost after its first verification is restored by the second, although the clock was set back", async () => {
+  const store = new ForgetfulStore();
+  const { clock, journal, restored, charge, tickAfter } = await processOn(new SimDisk(), store);
+  await charge(1);
+  clock.wallAheadMs -= HOUR_MS;
+  await tickAfter(30_000);
+  store.settled.delete(idOf(1));
+  await tickAfter(570_000);
+  assert.deepEqual(restored, [idOf(1)]);
+  await journal.close();
+});
+
+test("processes that are killed again and again, and receive nothing, together verify a charge twice", async () => {
+  const store = new ForgetfulStore();
+  const first = await processOn(new SimDisk(), store);
+  await first.charge(1);
+  let { disk } = first;
+  for (let run = 0; run < 61; run++) {
+    const next = await processOn(disk.afterKill(), store);
+    for (let second = 0; second < 15; second++) await next.tickAfter(1_000);
+    disk = next.disk;
+  }
+  assert.deepEqual(store.looked, [idOf(1), idOf(1)]);
+});
+
+test("records are kept for a day and no longer, whatever the clock says", async () => {
+  const store = new ForgetfulStore();
+  const { disk, clock, journal, charge, tickAfter } = await processOn(new SimDisk(), store);
+  for (let number = 1; number <= 60; number++) await charge(number);
+  await tickAfter(30_000);
+  await tickAfter(600_000);
+  const before = disk.segments();
+  assert.ok(before.length > 4);
+  clock.wallAheadMs += 25 * HOUR_MS;
+  await tickAfter(1_000);
+  assert.deepEqual(disk.segments(), before);
+  clock.wallAheadMs -= YEARS_MS;
+  await tickAfter(24 * HOUR_MS);
+  assert.ok(disk.segments().length < 4, `${disk.segments()}`);
+  await journal.close();
+});
+
+test("records of earlier versions, which have the wall clock's time, neither wait for a date to come nor count as old", async () => {
+  const store = new ForgetfulStore();
+  const disk = new SimDisk();
+  const frames = [BOOT_WALL_MS + YEARS_MS, BOOT_WALL_MS].flatMap((atMs, at) => [
+    frameOf(RECORD.final, atMs, encodeCharge(askOf(at + 1), {})),
+    frameOf(RECORD.ack, atMs, encodeAck({ id: idOf(at + 1), outcome: "settled" })),
+  ]);
+  disk.put(segmentName(1), Buffer.concat(frames));
+  for (const number of [1, 2]) await store.settle(askOf(number));
+  const { journal, tickAfter, lookedAfter } = await processOn(disk, store);
+  assert.equal(await lookedAfter(29_000), 0);
+  assert.equal(await lookedAfter(1_000), 1);
+  assert.equal(await lookedAfter(570_000), 2);
+  assert.deepEqual(store.looked, [1, 2, 1, 2].map(idOf));
+  await tickAfter(23 * HOUR_MS);
+  assert.ok(disk.segments().includes(segmentName(1)));
+  await tickAfter(HOUR_MS);
+  assert.ok(!disk.segments().includes(segmentName(1)));
+  await journal.close();
+});
