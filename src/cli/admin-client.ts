@@ -11,6 +11,7 @@ import { Secret } from "../values/secret.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import { type AdminAddress, adminAddress, type TypedAddress } from "./admin-address.ts";
 import { CliFailure } from "./failure.ts";
+import { commandAt, reachingSame } from "./output/printed-command.ts";
 import type { Terminal } from "./output/terminal.ts";
 
 /** The code of a failure if no gateway answered. */
@@ -37,6 +38,8 @@ interface AdminAnswer {
 }
 
 export interface AdminClient {
+  /** The program's command with the options that locate this gateway: for commands that are printed. */
+  readonly command: string;
   /**
    * @param path path below `/admin/v1`, built with `segment`
    * @throws CliFailure if the gateway refuses or does not answer
@@ -52,15 +55,18 @@ export interface AdminClient {
  */
 export async function connectAdmin(place: GatewayPlace): Promise<AdminClient> {
   const address = adminAddress(place);
+  const command = commandAt(place);
   const { tokens, origin } = await findTokens(place);
   let inUse = 0;
   return {
+    command,
     async call(method, path, body) {
       for (let tried = inUse; ; tried++) {
         const { status, answer } = await ask({ ...place, address }, { method, path, body }, tokens[tried]);
         if (status < 300 && answer) return { status, body: answer };
         // A request with a wrong token has changed nothing, so even a write can be sent again.
-        if (!isWrongToken(answer) || tried + 1 >= tokens.length) throw refused(address.name, status, answer, origin);
+        if (!isWrongToken(answer) || tried + 1 >= tokens.length)
+          throw refused({ name: address.name, command }, { status, answer }, origin);
         inUse = tried + 1;
       }
     },
@@ -223,7 +229,11 @@ export function unreachable(name: string, error: unknown, write: boolean): CliFa
 const TOKEN_RULE =
   "It must be admin_token of the gateway's configuration, or without one the content of admin-token in its data folder.";
 
-function refused(name: string, status: number, answer: JsonObject | undefined, tokenOrigin: string): CliFailure {
+function refused(
+  { name, command }: { readonly name: string; readonly command: string },
+  { status, answer }: { readonly status: number; readonly answer: JsonObject | undefined },
+  tokenOrigin: string,
+): CliFailure {
   const error = answer?.error as JsonObject | undefined;
   const hint = "Is that the gateway's admin address? Use --admin or TOLLGATE_ADMIN_URL to set another.";
   // Only answers to clients have a cause.
@@ -241,7 +251,7 @@ function refused(name: string, status: number, answer: JsonObject | undefined, t
   const lines = [`Refused: ${error.message}`];
   // The API's remedy names the header, which the command writes by itself.
   if (status === 401) lines.push(tokenOrigin, TOKEN_RULE);
-  else if (typeof error.remedy === "string") lines.push(error.remedy);
+  else if (typeof error.remedy === "string") lines.push(reachingSame(error.remedy, command));
   return new CliFailure(1, lines.join("\n"), typeof error.code === "string" ? error.code : undefined);
 }
 
@@ -257,6 +267,7 @@ const PAUSE_MS = 1_000;
 /** @returns the same client with retries. Every call to it must be safe to repeat. */
 export function retryingClient(admin: AdminClient, terminal: Terminal): AdminClient {
   return {
+    ...admin,
     async call(method, path, body) {
       for (let waitedMs = 0; ; waitedMs += PAUSE_MS) {
         try {

@@ -1,10 +1,10 @@
 /** Commands that use the admin API. Each returns the answer for `--json` and the same as text; `cli.ts` prints it. */
 
 import type { JsonObject } from "../values/json-object.ts";
-import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { CARD_COLUMNS, cardRow } from "./cards/rows.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
+import { optionWords } from "./output/printed-command.ts";
 import { type Column, cell, facts, table } from "./output/table.ts";
 
 /** A command's result: the answer as JSON, as text, and a hint for people (standard error). */
@@ -103,8 +103,8 @@ export async function listAccounts(admin: AdminClient, options: ListAccountsOpti
   const body = await pageOrAll(admin, "/accounts", options, filter);
   const rows = itemsOf(body).map((account) => ({ ...account, labelled: labelWords(account.labels) }));
   const text = listing(options, { columns: ACCOUNT_COLUMNS, rows, json: body, none: "No accounts." });
-  const typed = Object.entries(filter).map(([name, value]) => (value === undefined ? "" : ` --${name} ${value}`));
-  return withMore(body, text, (next) => `More accounts: ${COMMAND} account list${typed.join("")} --cursor ${next}\n`);
+  const again = `${admin.command} account list${optionWords({ ...filter, ...pageOptions(options) })}`;
+  return withMore(body, text, (next) => `More accounts: ${again} --cursor ${next}\n`);
 }
 
 export async function showAccount(admin: AdminClient, name: string): Promise<CommandResult> {
@@ -144,11 +144,8 @@ export async function showLedger(
 ): Promise<CommandResult> {
   const search = query({ after: page.after, limit: page.limit });
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
-  return withMore(
-    body,
-    ledgerTable(body),
-    (next) => `More lines: ${COMMAND} ledger show --account ${account} --after ${next}\n`,
-  );
+  const again = `${admin.command} ledger show${optionWords({ account, limit: page.limit })}`;
+  return withMore(body, ledgerTable(body), (next) => `More lines: ${again} --after ${next}\n`);
 }
 
 /** The lines of a page as a table, in order. */
@@ -170,6 +167,12 @@ function movementWords(body: JsonObject, done: string): string {
   }
   return `${done} ${cell(body.account)} by ${cell(body.usd)} USD. ${balance}\n`;
 }
+
+/** The options of the page that is shown, with which the next one has the same size and form. */
+export const pageOptions = ({ limit, format }: PageOptions & ListingOptions) => ({
+  limit,
+  format: format === "table" ? undefined : format,
+});
 
 /** The requested page, or the whole listing. */
 export async function pageOrAll(

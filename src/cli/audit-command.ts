@@ -1,14 +1,14 @@
 /** `tollgate audit`: the newest writes of operators and owners, as one gateway remembers them. */
 
 import type { JsonObject } from "../values/json-object.ts";
-import { COMMAND } from "../values/program/program.ts";
 import type { AdminClient } from "./admin-client.ts";
-import { type CommandResult, itemsOf, type PageOptions, query, withMore } from "./admin-commands.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOptions, query, withMore } from "./admin-commands.ts";
 import { type Command, EVERY, FOLLOW, type Follow, listingFormat } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
 import { type Follower, following, pauseOf } from "./follow/follow.ts";
 import { instantOf } from "./instants.ts";
 import { type ListingOptions, listing } from "./output/listing.ts";
+import { optionWords } from "./output/printed-command.ts";
 import { type Column, many } from "./output/table.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -157,8 +157,8 @@ export async function showAudit(admin: AdminClient, options: AuditOptions, follo
   if (follow) return followAudit(admin, options, body, follower);
   const rows = itemsOf(body).map(shown);
   const text = listing(options, { columns: COLUMNS, rows, json: body, none: "No writes since the gateway started." });
-  const again = options.since === undefined ? "" : ` --since ${options.since}`;
-  return withMore(body, text, (next) => `Older lines: ${COMMAND} audit${again} --cursor ${next}\n`);
+  const again = `${admin.command} audit${optionWords({ since: options.since, last, ...pageOptions(options) })}`;
+  return withMore(body, text, (next) => `Older lines: ${again} --cursor ${next}\n`);
 }
 
 /** One page, or as many pages as are needed for that many lines. */

@@ -33,6 +33,7 @@ import { askHealth } from "./health-command.ts";
 import { ADMIN_ADDRESS, addInitCommand, type InitOptions, writeConfiguration } from "./init/init.ts";
 import { addKeyCommands } from "./key-commands.ts";
 import { addLedgerCommands } from "./ledger-commands.ts";
+import { refuseRepeated, showFormAfterErrors, wordsOf } from "./misuse/misuse.ts";
 import { addWebhookCommands } from "./notices/webhook-commands.ts";
 import { askAll, type Keyboard } from "./output/questions.ts";
 import { bold, type ProgressOut, showsColors, Terminal } from "./output/terminal.ts";
@@ -189,6 +190,8 @@ function buildProgram(io: CliIo, setExitStatus: (status: number) => void): Comma
   requireAtOnce(program);
   refuseIgnored(program, () => program.opts<GlobalOptions>().json === true);
   refuseUnused(program);
+  refuseRepeated(program);
+  showFormAfterErrors(program);
   return program;
 }
 
@@ -243,9 +246,11 @@ function refusePlace({ admin, data }: GlobalOptions): void {
 /** Options that locate a gateway. */
 const PLACE = ["admin", "data"] as const;
 
-/** Global options that a command does not use. */
+/** Global options that a command does not use, by the words of the command. */
 const UNUSED: Readonly<Record<string, readonly (keyof GlobalOptions)[]>> = {
   init: ["data"],
+  health: ["data"],
+  "store backup": ["admin"],
   schema: PLACE,
   simulator: [...PLACE, "json"],
   completion: [...PLACE, "json"],
@@ -254,14 +259,14 @@ const UNUSED: Readonly<Record<string, readonly (keyof GlobalOptions)[]>> = {
 
 /** Refuses global options that the command would ignore, and leaves them out of its help. */
 function refuseUnused(program: Command): void {
-  for (const command of program.commands) {
-    const names = UNUSED[command.name()];
+  for (const command of program.commands.flatMap((one) => [one, ...one.commands])) {
+    const names = UNUSED[wordsOf(command)];
     if (names) command.configureHelp(without(program, names));
   }
   program.hook("preAction", (_program, command) => {
-    const typed = UNUSED[command.name()]?.find((name) => program.getOptionValueSource(name) === "cli");
-    if (typed !== undefined && command.parent === program)
-      command.error(`error: ${command.name()} does not use --${typed}`);
+    const words = wordsOf(command);
+    const typed = UNUSED[words]?.find((name) => program.getOptionValueSource(name) === "cli");
+    if (typed !== undefined) command.error(`error: ${words} does not use --${typed}`);
   });
 }
 

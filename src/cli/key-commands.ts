@@ -1,7 +1,6 @@
 /** `tollgate key`. */
 
 import type { JsonObject } from "../values/json-object.ts";
-import { COMMAND } from "../values/program/program.ts";
 import { parseDurationMs } from "../values/time.ts";
 import { type AdminClient, segment } from "./admin-client.ts";
 import { allPages, type CommandResult, itemsOf, query } from "./admin-commands.ts";
@@ -112,7 +111,8 @@ export async function rotateKey(admin: AdminClient, id: string, overlap: string)
 
 export async function suspendKey(admin: AdminClient, id: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/keys/${segment(id)}/suspend`);
-  const text = `The key ${cell(body.id)} is suspended, effective from its next request. To resume it:\n${COMMAND} key resume ${cell(body.id)}\n`;
+  const resume = `To resume it:\n${admin.command} key resume ${cell(body.id)}`;
+  const text = `The key ${cell(body.id)} is suspended, effective from its next request. ${resume}\n`;
   return { json: body, text };
 }
 

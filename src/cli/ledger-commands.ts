@@ -1,13 +1,13 @@
 /** `tollgate ledger`: shows and exports all movements of money. */
 
 import type { JsonObject } from "../values/json-object.ts";
-import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, retryingClient, segment } from "./admin-client.ts";
 import {
   type CommandResult,
   itemsOf,
   LEDGER_COLUMNS,
   ledgerTable,
+  pageOptions,
   query,
   showLedger,
   withCause,
@@ -20,6 +20,7 @@ import { type Follower, following, pauseOf } from "./follow/follow.ts";
 import { instantOf } from "./instants.ts";
 import { csv, csvRows } from "./output/csv.ts";
 import { LISTING_FORMATS } from "./output/listing.ts";
+import { optionWords } from "./output/printed-command.ts";
 import { type Column, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
 import { addVerifyCommand } from "./verify-command.ts";
@@ -126,8 +127,8 @@ async function showNewest(admin: AdminClient, options: LedgerOptions): Promise<C
   const search = query({ order: "newest", since: from, before, limit: last });
   const answer = await admin.call("GET", `/accounts/${segment(account)}/ledger${search}`);
   const body = attempts ? { ...answer.body, items: attemptRows(itemsOf(answer.body)) } : answer.body;
-  const rest = [...(since === undefined ? [] : ["--since", since]), ...(last === undefined ? [] : ["--last", last])];
-  const again = `${COMMAND} ledger show --account ${account} ${[...rest, ...(attempts ? ["--attempts"] : [])].join(" ")}`;
+  const { format } = pageOptions(options);
+  const again = `${admin.command} ledger show${optionWords({ account, since, last, format })}${attempts ? " --attempts" : ""}`;
   return withMore(body, pageText(options, body), (next) => `Older lines: ${again} --before ${next}\n`);
 }
 
@@ -264,7 +265,8 @@ async function showAttempts(admin: AdminClient, { account, after, limit }: Ledge
   const { body } = await admin.call("GET", `/accounts/${segment(account)}/ledger${query({ after, limit })}`);
   const items = attemptRows(itemsOf(body));
   const text = items.length === 0 ? "No attempts.\n" : table(ATTEMPT_COLUMNS, items);
-  const more = (next: string) => `More: ${COMMAND} ledger show --account ${account} --attempts --after ${next}\n`;
+  const again = `${admin.command} ledger show${optionWords({ account, limit })} --attempts`;
+  const more = (next: string) => `More: ${again} --after ${next}\n`;
   return withMore({ ...body, items }, text, more);
 }
 

@@ -3,7 +3,6 @@
 import { readSpan } from "../store/sums/day-sums.ts";
 import type { JsonObject } from "../values/json-object.ts";
 import { formatUsd } from "../values/money.ts";
-import { COMMAND } from "../values/program/program.ts";
 import { type AdminClient, retryingClient, segment } from "./admin-client.ts";
 import { type CommandResult, itemsOf, query } from "./admin-commands.ts";
 import { readAmount } from "./amounts.ts";
@@ -55,7 +54,11 @@ export async function reconcile(
       ...{ model, input, output, cost_usd: formatUsd(cost) },
     })),
   };
-  const words = wordsOf(comparison, upstream, span, { isBlank: ours.size === 0, tells: invoice.tells });
+  const words = wordsOf(comparison, upstream, span, {
+    isBlank: ours.size === 0,
+    tells: invoice.tells,
+    command: impatient.command,
+  });
   const { format = "table" } = options;
   const members = CSV_MEMBERS.map((member) => ({ title: member, member }));
   const text = format === "table" ? words : listing({ format }, { columns: members, rows: json.items, json, none: "" });
@@ -168,7 +171,7 @@ function wordsOf(
   { items, differing, others }: Comparison,
   upstream: string,
   { since, until }: { since: string; until: string },
-  { isBlank, tells }: { isBlank: boolean; tells: Invoice["tells"] },
+  { isBlank, tells, command }: { isBlank: boolean; tells: Invoice["tells"]; command: string },
 ): string {
   const rows = items.map((item) => ({
     ...shown(item),
@@ -177,7 +180,7 @@ function wordsOf(
   }));
   const heading = `The upstream ${cell(upstream)} from ${since} to ${until}, UTC\n`;
   const blank = isBlank
-    ? `The ledger has no entries for it; \`${COMMAND} usage --by upstream\` lists the upstreams that it has.\n`
+    ? `The ledger has no entries for it; \`${command} usage --by upstream\` lists the upstreams that it has.\n`
     : "";
   const unknown = [...others].map(
     ([model, { input, output, cost }]) =>

@@ -2,7 +2,6 @@
 import { StoreError } from "../store/contract.ts";
 
 import type { JsonObject } from "../values/json-object.ts";
-import { COMMAND } from "../values/program/program.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../values/settings.ts";
 import type { AdminClient, GatewayPlace } from "./admin-client.ts";
 import type { CommandResult } from "./admin-commands.ts";
@@ -31,7 +30,7 @@ const FINDINGS =
 
 export async function storeStatus(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("GET", "/store");
-  return shownState(body, ["good"]);
+  return shownState(body, ["good"], admin.command);
 }
 
 /** @param seen the value that `store status` shows for the loss. */
@@ -39,7 +38,7 @@ export async function confirmStore(client: AdminClient, seen: string): Promise<C
   const admin = asTyped(client, { confirm: "<seen>" });
   const { body: before } = await admin.call("GET", "/store");
   const { body } = await admin.call("POST", "/store/confirm", { confirm: seen });
-  const state = shownState(body, ["good", "restoring"]);
+  const state = shownState(body, ["good", "restoring"], admin.command);
   // The gateway looks for a loss again before it answers, so it is asked even if it knows of none.
   const isNothing = before.state === "good" && body.state === "good";
   return isNothing ? { ...state, text: `There was nothing to confirm; nothing was changed.\n${state.text}` } : state;
@@ -49,23 +48,23 @@ export async function confirmStore(client: AdminClient, seen: string): Promise<C
  * The state as text. A store that cannot be used makes the command fail, for scripts. @param fine states that do not
  * fail
  */
-function shownState(body: JsonObject, fine: readonly unknown[]): CommandResult {
+function shownState(body: JsonObject, fine: readonly unknown[], command: string): CommandResult {
   const isInUse = (body.problem ?? null) === null && fine.includes(body.state);
   const failure = isInUse ? {} : { failure: "New requests are refused until the store can be used." };
-  return { json: body, text: wordsOf(body), ...failure };
+  return { json: body, text: wordsOf(body, command), ...failure };
 }
 
-function wordsOf(body: JsonObject): string {
+function wordsOf(body: JsonObject, command: string): string {
   const waiting = `Charges that wait for the store: ${cell(body.waiting_charges)}.\n`;
   const { problem } = body;
   if (typeof problem === "string") {
-    return `The store cannot be used: ${problem}.\n${body.state === "stopped" ? lossWords(body, waiting) : waiting}`;
+    return `The store cannot be used: ${problem}.\n${body.state === "stopped" ? lossWords(body, waiting, command) : waiting}`;
   }
-  if (body.state === "stopped") return lossWords(body, waiting);
+  if (body.state === "stopped") return lossWords(body, waiting, command);
   return (STATES[String(body.state)] ?? "") + waiting;
 }
 
-function lossWords(body: JsonObject, waiting: string): string {
+function lossWords(body: JsonObject, waiting: string, command: string): string {
   const rows = (body.differences as readonly JsonObject[]).map((row) => ({
     ...row,
     remembered: shown(row.remembered),
@@ -77,7 +76,7 @@ function lossWords(body: JsonObject, waiting: string): string {
     `\n${FINDINGS}${waiting}\n`,
     "To recover the data, restore a newer backup or point `store:` at the right server. The gateway then continues by itself.\n",
     "To continue with the data that is there, and have the journals replay what they have of the last day:\n",
-    `  ${COMMAND} store confirm ${cell(body.confirm)}\n`,
+    `  ${command} store confirm ${cell(body.confirm)}\n`,
   ].join("");
 }
 

@@ -36,6 +36,7 @@ export function asTypedTo(command: Command, admin: AdminClient): AdminClient {
 
 function reworded(admin: AdminClient, words: (message: string) => string): AdminClient {
   return {
+    ...admin,
     async call(method, path, body) {
       try {
         return await admin.call(method, path, body);

@@ -1,7 +1,6 @@
 /** Commands that change an account: name, labels, sign-in, suspend, resume, close. */
 
 import type { JsonObject } from "../../values/json-object.ts";
-import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
 import { type CommandResult, labelWords } from "../admin-commands.ts";
 import type { ConfirmName } from "../command-line.ts";
@@ -72,7 +71,7 @@ export async function signOutAccount(
 
 export async function suspendAccount(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/suspend`);
-  const resume = `To resume it:\n${COMMAND} account resume ${cell(body.name)}`;
+  const resume = `To resume it:\n${admin.command} account resume ${cell(body.name)}`;
   return {
     json: body,
     text: `The account ${cell(body.name)} is suspended, effective from its next request. ${resume}\n`,
@@ -99,15 +98,15 @@ export async function closeAccount(
   await confirm?.(() => closingQuestion(admin, name));
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/close`);
   const has = `Its balance is ${cell(body.balance_usd)} USD, of which running requests hold ${cell(body.held_usd)}.`;
-  const left = Number(body.balance_usd) > 0 ? payOut(cell(body.name)) : "";
+  const left = Number(body.balance_usd) > 0 ? payOut(admin.command, cell(body.name)) : "";
   return {
     json: body,
     text: `The account ${cell(body.name)} is permanently closed, and its keys are revoked. ${has}\n${left}`,
   };
 }
 
-const payOut = (name: string): string =>
-  `To pay out what it has left, use a negative amount: ${COMMAND} account adjust ${name} --usd -AMOUNT --id ID --note WHY\n`;
+const payOut = (command: string, name: string): string =>
+  `To pay out what it has left, use a negative amount: ${command} account adjust ${name} --usd -AMOUNT --id ID --note WHY\n`;
 
 /** The same question as in the console; undefined if the account is already closed. */
 async function closingQuestion(admin: AdminClient, account: string) {

@@ -1,9 +1,8 @@
 /** `tollgate code batch`. */
-import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
-import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
-import { csv } from "../output/csv.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOptions, pageOrAll, withMore } from "../admin-commands.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
+import { optionWords } from "../output/printed-command.ts";
 import { type Column, cell, facts } from "../output/table.ts";
 
 const BATCH_COLUMNS: readonly Column[] = [
@@ -47,7 +46,8 @@ const REPORT_FACTS = {
 export async function listBatches(admin: AdminClient, options: PageOptions & ListingOptions): Promise<CommandResult> {
   const body = await pageOrAll(admin, "/code-batches", options);
   const text = listing(options, { columns: BATCH_COLUMNS, rows: itemsOf(body), json: body, none: "No batches." });
-  return withMore(body, text, (next) => `More batches: ${COMMAND} code batch list --cursor ${next}\n`);
+  const again = `${admin.command} code batch list${optionWords(pageOptions(options))}`;
+  return withMore(body, text, (next) => `More batches: ${again} --cursor ${next}\n`);
 }
 
 export async function showBatch(admin: AdminClient, id: string): Promise<CommandResult> {
@@ -66,8 +66,16 @@ export async function voidBatch(admin: AdminClient, id: string): Promise<Command
   return { json: body, text };
 }
 
-export async function reportBatch(admin: AdminClient, id: string, { format }: ListingOptions): Promise<CommandResult> {
+export async function reportBatch(
+  admin: AdminClient,
+  id: string,
+  { format = "table" }: ListingOptions,
+): Promise<CommandResult> {
   const { body } = await admin.call("GET", `/code-batches/${segment(id)}/report`);
-  const text = format === "csv" ? csv(Object.keys(REPORT_FACTS), [body]) : facts(REPORT_FACTS, body);
+  const columns = Object.keys(REPORT_FACTS).map((member) => ({ title: member, member }));
+  const text =
+    format === "table"
+      ? facts(REPORT_FACTS, body)
+      : listing({ format }, { columns, rows: [body], json: body, none: "" });
   return { json: body, text };
 }

@@ -20,7 +20,8 @@ export async function listCards(
   options: ListCardsOptions,
 ): Promise<CommandResult> {
   const account = named ?? options.account;
-  if (account === undefined) throw new CliFailure(2, "Name the account whose cards are listed.");
+  if (account === undefined)
+    throw new CliFailure(2, `Name the account whose cards are listed: ${admin.command} card list ACCOUNT`);
   if (named !== undefined && options.account !== undefined) {
     throw new CliFailure(2, "The account is named twice; do not use --account.");
   }

@@ -1,11 +1,11 @@
 /** `tollgate code`. */
 
 import type { JsonObject } from "../../values/json-object.ts";
-import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
-import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOptions, pageOrAll, withMore } from "../admin-commands.ts";
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
+import { optionWords } from "../output/printed-command.ts";
 import { type Column, cell, many } from "../output/table.ts";
 import { asTyped } from "../typed-names.ts";
 import { cardWords } from "./cards.ts";
@@ -104,11 +104,8 @@ export async function listCodes(
   const body = await pageOrAll(admin, "/codes", options, { batch });
   const rows = itemsOf(body);
   const text = listing(options, { columns: CODE_COLUMNS, rows, json: body, none: "No codes." });
-  return withMore(
-    body,
-    text,
-    (next) => `More codes: ${COMMAND} code list${batch === undefined ? "" : ` --batch ${batch}`} --cursor ${next}\n`,
-  );
+  const again = `${admin.command} code list${optionWords({ batch, ...pageOptions(options) })}`;
+  return withMore(body, text, (next) => `More codes: ${again} --cursor ${next}\n`);
 }
 
 export async function voidCode(admin: AdminClient, id: string): Promise<CommandResult> {

@@ -7,6 +7,7 @@ import { CONFIG_FILE } from "../../values/settings.ts";
 import type { CommandResult } from "../admin-commands.ts";
 import { type Command, Option, pathOf } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
+import { shellWord } from "../output/printed-command.ts";
 import { askAll, type Keyboard, type Question } from "../output/questions.ts";
 import { configurationText, type FirstSettings, GROUP } from "./file.ts";
 
@@ -148,19 +149,16 @@ async function answersTo(
 
 const flagOf = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
-/** Quotes a string as one word for a shell. */
-const word = (text: string): string => (/^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-
 /** @returns the next commands, with the flags that they need to find the file and the gateway. */
 function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): string {
-  const file = config === CONFIG_FILE ? "" : ` --config ${word(config)}`;
+  const file = config === CONFIG_FILE ? "" : ` --config ${shellWord(config)}`;
   const key = apiKeyEnv === undefined ? "" : `  export ${apiKeyEnv}=...               # the model server's API key\n`;
   const folder = /^embedded:(.+)/.exec(store)?.[1];
   // Port 0 means that the port is not known yet.
   const isElsewhere = admin !== ADMIN_ADDRESS && (admin.startsWith("unix:") || !admin.endsWith(":0"));
   const gateway =
-    (isElsewhere ? ` --admin ${word(admin)}` : "") +
-    (store === STORE || folder === undefined ? "" : ` --data ${word(folder)}`);
+    (isElsewhere ? ` --admin ${shellWord(admin)}` : "") +
+    (store === STORE || folder === undefined ? "" : ` --data ${shellWord(folder)}`);
   return (
     `Next:\n\n${key}` +
     `  ${COMMAND} check${file}\n` +

@@ -1,13 +1,13 @@
 /** `tollgate webhook` and `tollgate account notify`: notices, their receiver, and thresholds for balance notices. */
 
 import type { JsonObject } from "../../values/json-object.ts";
-import { COMMAND } from "../../values/program/program.ts";
 import { type AdminClient, segment } from "../admin-client.ts";
-import { type CommandResult, itemsOf, type PageOptions, pageOrAll, withMore } from "../admin-commands.ts";
+import { type CommandResult, itemsOf, type PageOptions, pageOptions, pageOrAll, withMore } from "../admin-commands.ts";
 import { typedAmount } from "../amounts.ts";
 import { type Ask, type Command, listingFormat } from "../command-line.ts";
 import { CliFailure } from "../failure.ts";
 import { type ListingOptions, listing } from "../output/listing.ts";
+import { optionWords } from "../output/printed-command.ts";
 import { type Column, cell } from "../output/table.ts";
 import { asTyped } from "../typed-names.ts";
 
@@ -36,16 +36,17 @@ async function listWaiting(admin: AdminClient, options: PageOptions & ListingOpt
   const body = await pageOrAll(admin, "/notices", options, {});
   const rows = itemsOf(body).map((row) => ({ ...row, account: row.account ?? "(the gateway)" }));
   const listed = listing(options, { columns: COLUMNS, rows, json: body, none: "No notices are waiting." });
-  const text = listed + (isPlain(options) ? receiverWords(body) : "");
-  return withMore(body, text, (next) => `More accounts: ${COMMAND} webhook list --cursor ${next}\n`);
+  const text = listed + (isPlain(options) ? receiverWords(body, admin.command) : "");
+  const again = `${admin.command} webhook list${optionWords(pageOptions(options))}`;
+  return withMore(body, text, (next) => `More accounts: ${again} --cursor ${next}\n`);
 }
 
 const isPlain = ({ format }: ListingOptions): boolean => format === undefined || format === "table";
 
-function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
+function receiverWords({ receiver, delivering, stopped }: JsonObject, command: string): string {
   if (typeof receiver !== "string") return "The configuration has no receiver.\n";
   if (typeof stopped === "string")
-    return `No more notices are sent to ${receiver}: ${stopped}. To resume: ${COMMAND} webhook retry\n`;
+    return `No more notices are sent to ${receiver}: ${stopped}. To resume: ${command} webhook retry\n`;
   return delivering === true
     ? `This gateway delivers to ${receiver}.\n`
     : `Another gateway delivers to ${receiver}; failures that it saw are not shown here.\n`;
@@ -53,7 +54,7 @@ function receiverWords({ receiver, delivering, stopped }: JsonObject): string {
 
 async function retryWebhook(admin: AdminClient): Promise<CommandResult> {
   const { body } = await admin.call("POST", "/notices/retry", {});
-  return { json: body, text: `Waiting notices are retried now. To see what is left: ${COMMAND} webhook list\n` };
+  return { json: body, text: `Waiting notices are retried now. To see what is left: ${admin.command} webhook list\n` };
 }
 
 /**

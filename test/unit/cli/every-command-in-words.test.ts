@@ -126,7 +126,9 @@ test("account list says how to get the next page", async (t) => {
   await tollgate("account", "create", "alice");
   await tollgate("account", "create", "bob");
   const first = await tollgate("account", "list", "--limit", "1");
-  const command = /^More accounts: (?:npx --no-install )?tollgate (account list --cursor .+)\n$/.exec(first.err)?.[1];
+  const command = /^More accounts: (?:npx --no-install )?tollgate (account list --limit 1 --cursor .+)\n$/.exec(
+    first.err,
+  )?.[1];
   assert.ok(command);
   const second = await tollgate(...command.split(" "));
   assert.match(second.out, /^bob /m);
@@ -344,7 +346,7 @@ test("topup and ledger show", async (t) => {
     "No attempts.\n",
   );
   const page = await tollgate("ledger", "show", "--account", "alice", "--limit", "1");
-  assert.match(page.err, /--account alice --after 1\n$/);
+  assert.match(page.err, /--account alice --limit 1 --after 1\n$/);
   const rest = await tollgate("ledger", "show", "--account", "alice", "--after", "1");
   assert.doesNotMatch(rest.out, /pay_1/);
   assert.match(rest.out, /pay_2/);

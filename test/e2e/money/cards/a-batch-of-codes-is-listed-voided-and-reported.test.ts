@@ -58,6 +58,8 @@ function batchTests(bench: () => Bench): void {
     const sheet = await shop.tollgate("code", "batch", "report", id, "--format", "csv");
     const heading = "id,label,card,redeem_by,made,redeemed,void,expired,unused,spent_usd,redeemed_quota_usd";
     assert.equal(sheet.out, `${heading}\r\n${id},Fair ü,day,2027-04-12,5,2,1,2,0,0.0000025,10.00\r\n`);
+    const asJson = await shop.tollgate("code", "batch", "report", id, "--format", "json");
+    assert.equal(JSON.parse(asJson.out).spent_usd, "0.0000025");
     const states = (await shop.json("code", "list", "--batch", id)).items.map(({ state }: { state: string }) => state);
     assert.deepEqual(states.sort(), ["expired", "expired", "redeemed", "redeemed", "void"]);
     const { findings } = await auditToEnd(auditAccount(store, { name: "alice", tag }));

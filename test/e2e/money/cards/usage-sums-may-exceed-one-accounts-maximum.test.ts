@@ -17,6 +17,7 @@ test("pages are summed exactly, however large the sum", async () => {
   const pages = [page("one"), page("two"), page(null)];
   const paths: string[] = [];
   const admin: AdminClient = {
+    command: "tollgate",
     async call(_method, path) {
       paths.push(path);
       return { status: 200, body: pages.shift() ?? assert.fail() };

@@ -1,0 +1,71 @@
+/** Commands print other commands to run next. They have the options with which the first one found its gateway. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test, { type TestContext } from "node:test";
+import { ADMIN_TOKEN } from "../console/running-console.ts";
+import { type Ran, run, startGateway } from "./captured-run.ts";
+
+/** A gateway that is found by options only, and a function that runs a command with them. */
+async function startElsewhere(t: TestContext) {
+  const { console } = await startGateway(t);
+  const parent = mkdtempSync(join(tmpdir(), "tollgate-"));
+  t.after(() => rmSync(parent, { recursive: true }));
+  // A shell needs quotes for it.
+  const folder = join(parent, "its data");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "admin-token"), ADMIN_TOKEN);
+  const options = ["--admin", console.url, "--data", folder];
+  return { options, tollgate: (...argv: string[]) => run([...argv, ...options]) };
+}
+
+/** The words of the printed command, as a shell would split them. */
+function printed(text: string): string[] {
+  const line = /(?:npx --no-install )?tollgate (-.*)$/m.exec(text)?.[1];
+  assert.ok(line, text);
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+}
+
+test("a printed command can be run as it is", async (t) => {
+  const { options, tollgate } = await startElsewhere(t);
+  for (const name of ["alice", "bob"]) assert.equal((await tollgate("account", "create", name)).status, 0);
+  for (const id of ["one", "two"]) await tollgate("topup", "--account", "alice", "--usd", "1", "--id", id);
+  const created = JSON.parse((await tollgate("key", "create", "--account", "alice", "--group", "big", "--json")).out);
+  const next: [string, (ran: Ran) => string][] = [
+    ["account list --limit 1", ({ err }) => err],
+    ["ledger show --account alice --limit 1", ({ err }) => err],
+    ["ledger show --account alice --last 1", ({ err }) => err],
+    ["audit --limit 1", ({ err }) => err],
+    [`key suspend ${created.id}`, ({ out }) => out],
+    ["account suspend alice", ({ out }) => out],
+  ];
+  for (const [command, where] of next) {
+    const ran = await tollgate(...command.split(" "));
+    assert.equal(ran.status, 0, `${command}: ${ran.err}`);
+    const again = printed(where(ran));
+    assert.deepEqual(again.slice(0, 4), options, command);
+    const second = await run(again);
+    assert.equal(second.status, 0, `${again.join(" ")}: ${second.err}`);
+  }
+});
+
+test("a command in a refusal of the gateway has the typed options, too", async (t) => {
+  const { options, tollgate } = await startElsewhere(t);
+  const refused = await tollgate("account", "show", "nobody");
+  assert.equal(refused.status, 1);
+  assert.deepEqual(printed(refused.err).slice(0, 4), options);
+});
+
+test("the next page of a search has the same filter and size", async (t) => {
+  const { tollgate } = await startElsewhere(t);
+  for (const name of ["alice", "bob"]) {
+    await tollgate("account", "create", name);
+    await tollgate("account", "label", name, "team=red and blue");
+  }
+  const { err } = await tollgate("account", "list", "--search", "red and", "--limit", "1");
+  assert.match(err, / account list --search 'red and' --limit 1 --cursor /);
+  const second = await run(printed(err));
+  assert.equal(second.status, 0, second.err);
+  assert.match(second.out, /^bob /m);
+});
