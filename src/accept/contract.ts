@@ -77,6 +77,8 @@ export interface ListenerOptions {
   readonly siteLimits?: Partial<SiteLimits>;
   /** The path of the console's pages; without it there are none. */
   readonly consolePath?: string | undefined;
+  /** The address of the console's pages as browsers know it, which the built-in page names. */
+  readonly consoleUrl?: string | undefined;
 }
 
 /** A request to the console, with its cookies and without a key. */

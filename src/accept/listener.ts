@@ -72,6 +72,7 @@ export class Listener {
       limits: options.siteLimits,
       shares: options.connectionGuard?.shares,
       consolePath: handlers.onConsole && options.consolePath,
+      consoleUrl: handlers.onConsole && options.consoleUrl,
       lingerMs: this.#limits.lingerMs,
       refuse: handlers.onRefusal,
     });

@@ -301,6 +301,7 @@ export function publicListener(
       corsOrigins: settings.corsOrigins,
       siteUrl: () => parts.settings().site,
       consolePath: owners && settings.console?.path,
+      consoleUrl: settings.console && `${settings.console.publicUrl ?? ""}${settings.console.path}/`,
       clock,
       newRequestId: () => newRequestId(clock.wallMs(), RANDOM),
       connectionGuard: parts.overload.connectionGuard,

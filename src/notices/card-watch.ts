@@ -4,6 +4,7 @@
  */
 import { type Store, StoreError } from "../store/contract.ts";
 import { accountId } from "../store/names.ts";
+import { leadOfEndMs } from "../store/notices.ts";
 import { type Log, withoutRepeats } from "../telemetry/log.ts";
 import { createRecent } from "../values/collections/recent.ts";
 import type { NoticeSettings } from "../values/settings.ts";
@@ -55,7 +56,7 @@ export function watchCards(parts: {
     const listed = await store.listCards(tag);
     for (const { id, plan, group, fromMs, untilMs, quota, spent } of listed?.cards ?? []) {
       const nowMs = listed?.storeTimeMs ?? 0;
-      if (untilMs - nowMs > withinMs || fromMs > nowMs || notified.has(id)) continue;
+      if (untilMs - nowMs > leadOfEndMs(untilMs - fromMs, withinMs) || fromMs > nowMs || notified.has(id)) continue;
       const data: Record<string, string> = { card: id, plan, group, ends_at: `${untilMs}` };
       if (quota !== undefined) Object.assign(data, { quota: `${quota}`, rest: `${quota - spent}` });
       await store.addNotice(tag, { kind: "card_ending", ref: id, data }, { name: id, latest: 1 });

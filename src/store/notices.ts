@@ -15,6 +15,17 @@ export const NOTICES_MAX = 256;
 /** The most accounts that one page of `pageNotices` examines. */
 export const NOTICES_PAGE_MAX = 200;
 
+/** The shortest time before its end at which a card is reported: gateways check the cards every ten minutes. */
+const CARD_LEAD_MIN_MS = 20 * 60_000;
+
+/**
+ * How long before its end a card is reported: as configured, but for a short card only in its last quarter. Otherwise a
+ * card that lasts a day would be about to end as soon as it begins.
+ * @param withinMs `notices.card_ends_within`
+ */
+export const leadOfEndMs = (lastsMs: number, withinMs: number): number =>
+  Math.min(withinMs, Math.max(lastsMs / 4, CARD_LEAD_MIN_MS));
+
 /** Where notices wait: in an account's record, or in the gateway's own queue. */
 export type Outbox = AccountTag | typeof GATEWAY_OUTBOX;
 export const GATEWAY_OUTBOX = "" as const;

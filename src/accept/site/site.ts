@@ -27,6 +27,8 @@ interface SiteParts {
   readonly shares: DescriptorShares | undefined;
   /** The path of the console's pages, which the site never serves; undefined if there are none. */
   readonly consolePath: string | undefined;
+  /** The address of the console's pages, which the built-in page names; undefined if there are none. */
+  readonly consoleUrl: string | undefined;
   /** How long a closed connection may still send what it has buffered. */
   readonly lingerMs: number;
   readonly refuse: (refused: Refusal, protocol: Protocol, reply: Reply) => void;
@@ -45,12 +47,14 @@ export class Site {
   readonly #limits: SiteLimits;
   readonly #requests: SiteSlots;
   readonly #upgrades: SiteSlots;
+  readonly #page: Buffer;
   /** Connections that Node no longer counts among its own. */
   readonly #upgraded = new Set<Socket>();
   #address: { readonly url: string; readonly parsed: SiteAddress } | undefined;
 
   constructor(parts: SiteParts) {
     this.#parts = parts;
+    this.#page = builtInPage(parts.consoleUrl);
     this.#limits = withinSiteShare({ ...SITE_LIMITS, ...parts.limits }, parts.shares);
     const { requestsMax, upgradesMax, waitingMax, waitMs } = this.#limits;
     this.#requests = new SiteSlots({ slotsMax: requestsMax, waitingMax, waitMs });
@@ -66,7 +70,7 @@ export class Site {
       const request = { method, path: splitTarget(target).path, meantForApi: lost };
       const refused = address === undefined ? nothingThere(request) : undefined;
       if (refused) this.#parts.refuse(refused, visit.protocol, reply);
-      else builtInSite(request, reply);
+      else builtInSite(request, this.#page, reply);
       return;
     }
     await this.#pass(visit, address, reply, undefined);
@@ -88,7 +92,8 @@ export class Site {
   async upgrade(visit: Visit, reply: Reply, upgrade: TunnelEnd): Promise<void> {
     const address = this.#addressNow();
     if (address === undefined) {
-      builtInSite({ method: visit.method, path: splitTarget(visit.target).path, meantForApi: false }, reply);
+      const request = { method: visit.method, path: splitTarget(visit.target).path, meantForApi: false };
+      builtInSite(request, this.#page, reply);
       return;
     }
     this.#upgraded.add(upgrade.socket);
@@ -199,8 +204,8 @@ function explain(failure: SiteFailure, reply: Reply): void {
 }
 
 /*
- * The answer for every path outside the API: one static page (docs/failure-model.md row 43). It repeats nothing of the
- * request.
+ * The answer for every path outside the API: one page that is made at the start (docs/failure-model.md row 43). It
+ * repeats nothing of the request.
  *
  * With a site of the operator, `site.ts` passes requests on to it; requests that were meant for the API still get this
  * page. Without a site, requests that were meant for the API or the admin address get a 404, so that no program
@@ -216,13 +221,22 @@ interface SiteRequest {
 
 const PATHS = PROTOCOL_NAMES.map((name) => PROTOCOLS[name].path);
 
-const PAGE = Buffer.from(
-  `<!doctype html>
+const PROGRAMS = "programs send <code>POST</code> requests to:";
+
+/** @param consoleUrl the address of the console's pages, if there are any */
+function builtInPage(consoleUrl: string | undefined): Buffer {
+  const console = consoleUrl && `The console, for owners of keys, is at <a href="${consoleUrl}">${consoleUrl}</a>.`;
+  return Buffer.from(
+    `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Tollgate</title></head>
 <body>
 <h1>Tollgate</h1>
-<p>This is a model gateway. There is nothing to see at this address; programs send <code>POST</code> requests to:</p>
+${
+  console
+    ? `<p>This is a model gateway. ${console}</p>\n<p>At this address, ${PROGRAMS}</p>`
+    : `<p>This is a model gateway. There is nothing to see at this address; ${PROGRAMS}</p>`
+}
 <ul>
 ${PATHS.map((path) => `<li><code>${path}</code></li>`).join("\n")}
 </ul>
@@ -230,8 +244,9 @@ ${PATHS.map((path) => `<li><code>${path}</code></li>`).join("\n")}
 </body>
 </html>
 `,
-  "utf8",
-);
+    "utf8",
+  );
+}
 
 const PAGE_HEADERS: ReplyHeaders = Object.freeze({
   "content-type": "text/html; charset=utf-8",
@@ -241,9 +256,9 @@ const PAGE_HEADERS: ReplyHeaders = Object.freeze({
 });
 
 /** The page if there is no configuration. Only programs send a POST here, so it gets the hint, whatever it carries. */
-function builtInSite(request: SiteRequest, reply: Reply): void {
+function builtInSite(request: SiteRequest, page: Buffer, reply: Reply): void {
   const hint = request.method === "POST" ? hintOf(request.path) : {};
-  reply.whole(200, { ...PAGE_HEADERS, ...hint }, PAGE);
+  reply.whole(200, { ...PAGE_HEADERS, ...hint }, page);
 }
 
 /** Why a request gets no page when there is no site; undefined if it gets the page. */

@@ -333,7 +333,7 @@ export const configSchema = section(
             }),
           ),
           card_ends_within: after(
-            "How long before the end of a time card a notice is sent.",
+            "How long before the end of a time card a notice is sent. A short card is reported in its last quarter.",
             DEFAULTS.cardEndsWithinMs,
             LIMITS.cardEndsWithinMsMax,
           ),

@@ -1,4 +1,5 @@
 /** What is about to run out: money, cards, budgets, keys. */
+import { leadOfEndMs } from "../../store/notices.ts";
 import type { Account, Entitlement } from "../../store/records.ts";
 import { formatUsd, parseUsd } from "../../values/money.ts";
 import { showAccountBudgets, showKeyBudgets } from "../answers/limits.ts";
@@ -73,7 +74,9 @@ function ofCards(cards: readonly Entitlement[], nowMs: number, withinMs: number)
       .map(({ until }) => Date.parse(until) - Date.parse(card.until));
     if (later.some((afterMs) => afterMs <= TOGETHER_MS)) return [];
     const facts = { ...NOTHING, name: card.card, at: card.until, followed: later.length > 0 };
-    if (Date.parse(card.until) - nowMs <= withinMs) return [{ ...facts, kind: "card_end" }];
+    const untilMs = Date.parse(card.until);
+    if (untilMs - nowMs <= leadOfEndMs(untilMs - Date.parse(card.from), withinMs))
+      return [{ ...facts, kind: "card_end" }];
     const isUsed = card.quota_usd !== null && isNearlyUsed(card.rest_usd ?? "0.00", card.quota_usd);
     return isUsed ? [{ ...facts, kind: "card_quota", rest_usd: card.rest_usd, limit_usd: card.quota_usd }] : [];
   });

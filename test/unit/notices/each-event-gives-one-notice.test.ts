@@ -22,10 +22,10 @@ const HOUR_MS = 3_600_000;
 const bodyOf = (text: string | undefined) =>
   JSON.parse(text ?? "{}") as { type: string; data: Record<string, unknown> };
 
-test("a card's end is announced once, when it is near, and not before the card runs", async (t) => {
+test("a card's end is announced once, in the last quarter of its time, and not before the card runs", async (t) => {
   const { clock, store, receiver, tag } = await startRig(t);
   const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "" };
-  await store.grant(tag, { ...card, id: "soon", lastsMs: 30 * HOUR_MS, quota: nanoUsd(5_000n) });
+  await store.grant(tag, { ...card, id: "soon", lastsMs: 10 * HOUR_MS, quota: nanoUsd(5_000n) });
   await store.grant(tag, { ...card, id: "later", lastsMs: 90 * HOUR_MS, quota: undefined });
   await store.grant(tag, {
     ...card,
@@ -49,7 +49,9 @@ test("a card's end is announced once, when it is near, and not before the card r
   const grantedMs = clock.wallMs();
   await pass(5_000);
   assert.equal(log.length, 0);
-  for (let hours = 0; hours < 8; hours++) await pass(HOUR_MS);
+  for (let hours = 0; hours < 7; hours++) await pass(HOUR_MS);
+  assert.equal(log.length, 0);
+  await pass(HOUR_MS);
   await until(clock, () => receiver.log.length === 1);
   for (let hours = 0; hours < 3; hours++) await pass(HOUR_MS);
   assert.equal(receiver.log.length, 1);
@@ -57,7 +59,7 @@ test("a card's end is announced once, when it is near, and not before the card r
   assert.equal(type, "card_ending");
   const { account, ends_at: ends, ...rest_ } = data;
   assert.deepEqual(account, { id: `acct_${tag}`, name: "Told" });
-  assert.equal(Date.parse(String(ends)) - grantedMs, 30 * HOUR_MS);
+  assert.equal(Date.parse(String(ends)) - grantedMs, 10 * HOUR_MS);
   assert.deepEqual(rest_, {
     card: "soon",
     plan: "pro",
@@ -70,7 +72,7 @@ test("a card's end is announced once, when it is near, and not before the card r
 });
 
 test("the cards of all accounts are checked, and a notice that the store did not accept is written with the next check", async (t) => {
-  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS / 3 };
   const { store: real } = await startRig(t, { settings: { kinds: new Set() } });
   let asked = 0;
   const addNotice: Store["addNotice"] = (...notice) =>
@@ -131,7 +133,7 @@ test("if the store loses the notices about a budget and a card, they are written
   for (const each of stores) {
     await each.createAccount({ tag, name: "Told", plan: "pro" });
     const card = { id: "soon", card: "day", plan: "pro", group: "cards", quota: undefined, reference: "r" };
-    await each.grant(tag, { ...card, lastsMs: 30 * HOUR_MS, afterPrevious: false });
+    await each.grant(tag, { ...card, lastsMs: HOUR_MS / 3, afterPrevious: false });
   }
   let [store] = stores as [Store, Store];
   const here: Pick<Store, "addNotice" | "listAccountNames" | "listCards"> = {
@@ -169,7 +171,7 @@ test("if the store loses the notices about a budget and a card, they are written
 test("an account whose cards cannot be read does not prevent notices to others", async (t) => {
   const clock = new ManualClock();
   const store = await openStandingStore(t);
-  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS };
+  const card = { card: "day", plan: "pro", group: "cards", afterPrevious: false, reference: "", lastsMs: HOUR_MS / 3 };
   for (const name of ["Afirst", "Bsecond", "Cthird"]) {
     const tag = await makeAccount(store, name);
     await store.grant(tag, { ...card, id: `card${name}`, quota: undefined });

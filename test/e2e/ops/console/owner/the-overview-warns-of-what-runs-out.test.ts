@@ -16,7 +16,9 @@ const figure = (page: Page, title: string) =>
     .locator("dd");
 
 test("balance, spend and cards are those of the account, to the last digit", async (t) => {
-  const gateway = await startOwnerGateway({ cards: { week: { plan: "pro", group: "cards", lasts: "7d" } } });
+  const gateway = await startOwnerGateway({
+    cards: { day: { lasts: "20m" }, week: { plan: "pro", group: "cards", lasts: "7d" } },
+  });
   t.after(() => gateway.close());
   const account = await gateway.account({ usd: "12.500000001" });
   await furnish(gateway, account);
@@ -40,10 +42,10 @@ test("balance, spend and cards are those of the account, to the last digit", asy
   assert.equal(await rows.count(), 30);
   assert.deepEqual((await rows.first().locator("td").allInnerTexts()).slice(1), [`${spent_usd} USD`, "2"]);
   await page.getByText(/^The key Laptop of Alice expires (?:in 2 days|tomorrow)\.$/).waitFor();
-  await page.getByText("The time card day ends in 23 hours, and no other card of its group follows.").waitFor();
+  await page.getByText(/^The time card day ends in \d+ minutes, and no other card of its group follows\.$/).waitFor();
   await admin(gateway, "POST", `/accounts/${account.name}/gifts`, { card: "week", id: "week" });
   await page.reload();
-  await page.getByText("The time card day ends in 23 hours. Another card of its group follows.").waitFor();
+  await page.getByText(/^The time card day ends in \d+ minutes\. Another card of its group follows\.$/).waitFor();
   await page.getByText("All 8 models are up.").waitFor();
   assert.deepEqual(complaints, []);
 });
