@@ -22,6 +22,8 @@ export interface FiguresAsk {
   readonly requests?: readonly string[];
   /** Ids of payments. */
   readonly payments?: readonly string[];
+  /** Whether the number of all payments is wanted. The embedded store counts them one by one. */
+  readonly paymentCount?: boolean;
   /** Limit scopes whose requests in flight are wanted. */
   readonly scopes?: readonly string[];
   readonly keys?: readonly KeyName[];
@@ -52,7 +54,7 @@ export interface AccountFigures {
   readonly marks: ReadonlyMap<string, bigint | undefined>;
   /** By payment: its amount, negative if funds were taken. */
   readonly payments: ReadonlyMap<string, bigint | undefined>;
-  /** Number of all payments; undefined when no payments were asked for. */
+  /** Number of all payments; undefined when it was not asked for. */
   readonly paymentCount: number | undefined;
   readonly scopes: ReadonlyMap<string, number>;
   readonly keys: readonly KeyFigures[];

@@ -2,7 +2,6 @@
 
 import type { AccountTag } from "../../values/key.ts";
 import { type NanoUsd, nanoUsd } from "../../values/money.ts";
-import type { RequestId } from "../../values/request-id.ts";
 import type { NoticeWriter } from "../notices.ts";
 import type { Entitlement } from "../records.ts";
 import type { SettledMark } from "./database/batch.ts";
@@ -87,11 +86,12 @@ export class Context {
   }
 
   /** The settled amounts of those requests whose marks are in the table, in one query. */
-  writtenAmounts(tag: AccountTag, requestIds: readonly RequestId[], nowMs: number): Map<RequestId, NanoUsd> {
+  writtenAmounts(tag: AccountTag, requestIds: readonly string[], nowMs: number): Map<string, NanoUsd> {
+    if (requestIds.length === 0) return new Map();
     const sql =
       "SELECT rid, amount FROM settled WHERE tag = ? AND rid IN (SELECT value FROM json_each(?)) AND expires >= ?";
     const rows = this.db.allWritten(sql, tag, JSON.stringify(requestIds), nowMs);
-    return new Map(rows.map(({ rid, amount }) => [rid as RequestId, nanoUsd(amount as bigint)]));
+    return new Map(rows.map(({ rid, amount }) => [rid as string, nanoUsd(amount as bigint)]));
   }
 
   /** A key's row, cached until the next change; unknown keys are not cached. */

@@ -21,8 +21,6 @@ export function readFigures(context: Context, tag: AccountTag, ask: FiguresAsk):
   const row = findAccountRow(db, tag);
   if (row === undefined) return undefined;
   const live = context.live(tag);
-  const amountOf = (sql: string, ...names: (string | number)[]) =>
-    db.get(sql, tag, ...names)?.amount as bigint | undefined;
   const last = db.get("SELECT max(seq) AS seq FROM ledger WHERE tag = ?", tag)?.seq as bigint | null;
   return {
     account: toAccount(tag, row, live),
@@ -32,22 +30,32 @@ export function readFigures(context: Context, tag: AccountTag, ask: FiguresAsk):
     storeTimeMs: nowMs,
     unfinished: false,
     cards: new Map(cards.map((id) => [id, cardOf(context, tag, id, live)])),
-    marks: byName(requests, (id) =>
-      amountOf("SELECT amount FROM settled WHERE tag = ? AND rid = ? AND expires >= ?", id, nowMs),
-    ),
-    payments: byName(payments, (id) => amountOf("SELECT amount FROM payments WHERE tag = ? AND id = ?", id)),
-    paymentCount: ask.payments && Number(db.get("SELECT count(*) AS n FROM payments WHERE tag = ?", tag)?.n ?? 0n),
+    // Some hundred names at most, in one query: a query for each took a third of an audit's time.
+    marks: byName(requests, context.writtenAmounts(tag, requests, nowMs)),
+    payments: byName(payments, paymentsOf(context, tag, payments)),
+    paymentCount: ask.paymentCount ? countPayments(context, tag) : undefined,
     scopes: new Map(scopes.map((scope) => [scope, live.inFlightByScope.get(scope) ?? 0])),
     keys: keys.map((name) => ({ ...name, hashOfId: name.hash, idOfHash: name.id })),
-    spent: spentOf(context, tag, spent?.days ?? [], spent?.fields ?? []),
+    spent: spent ? spentOf(context, tag, spent.days, spent.fields) : new Map(),
     holds: holds ? holdsOf(live) : undefined,
     expiries: new Map(holds ? holdsOf(live).map(({ requestId, expiresAtMs }) => [requestId, expiresAtMs]) : []),
     unreadable: [],
   };
 }
 
-function byName<T>(names: readonly string[], find: (name: string) => T): Map<string, T> {
-  return new Map(names.map((name) => [name, find(name)]));
+/** Each of the names, with what was found for it. */
+function byName<T>(names: readonly string[], found: ReadonlyMap<string, T>): Map<string, T | undefined> {
+  return new Map(names.map((name) => [name, found.get(name)]));
+}
+
+function paymentsOf({ db }: Context, tag: AccountTag, ids: readonly string[]): Map<string, bigint> {
+  const sql = "SELECT id, amount FROM payments WHERE tag = ? AND id IN (SELECT value FROM json_each(?))";
+  const rows = ids.length > 0 ? db.all(sql, tag, JSON.stringify(ids)) : [];
+  return new Map(rows.map(({ id, amount }) => [id as string, amount as bigint]));
+}
+
+function countPayments({ db }: Context, tag: AccountTag): number {
+  return Number(db.get("SELECT count(*) AS n FROM payments WHERE tag = ?", tag)?.n ?? 0n);
 }
 
 function cardOf({ db }: Context, tag: AccountTag, id: string, live: Live): CardFigures | undefined {

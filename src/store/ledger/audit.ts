@@ -82,7 +82,7 @@ async function* auditOnce(store: AuditStore, { name, tag }: AccountName): AuditS
       ({ balance } = walk.tally.sums);
       yield* judgeCardsAndHolds(reader, yield* judgeKeys(reader));
       skipped = yield* judgeDays(reader);
-      yield* reader.judge(yield* reader.figures({ payments: [] }));
+      yield* reader.judge(yield* reader.figures({ paymentCount: true }));
     } else {
       walk.find("account_missing", `The name ${name} leads to an account that does not exist.`);
     }

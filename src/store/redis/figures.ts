@@ -98,7 +98,7 @@ export async function readFigures(
     cards: new Map(cards.map((id) => [id, cardOf(read, id, listed)])),
     marks: new Map(requests.map((id, at) => [id, markOf(read, id, marks[at] ?? undefined)])),
     payments: new Map(payments.map((id, at) => [id, read.value(`pay ${id}`, paid[at] ?? undefined)])),
-    paymentCount: ask.payments && Number(paymentCount),
+    paymentCount: ask.paymentCount ? Number(paymentCount) : undefined,
     scopes: new Map(scopes.map((scope) => [scope, Number(read.amount(`c:${scope}`))])),
     keys: keys.map((name) => keyOf(read, name)),
     spent: new Map(summed.map((field, at) => [field, spentOf(read, field, at, byDay)])),

@@ -100,6 +100,17 @@ export function settleAsk(
   };
 }
 
+/** The memo of a charge of this many tokens, at one nano-dollar each. */
+export function memoOf(input: number, output: number): string {
+  const price = "1000000";
+  return JSON.stringify({
+    ...{ input, cached_input: 0, cache_write: 0, cache_write_1h: 0, output, reasoning: 0, tool_calls: {} },
+    ...{ price_input: price, price_cached_input: price, price_cache_write: price, price_cache_write_1h: price },
+    ...{ price_output: price, price_tools: {}, multiplier: "1000000", hold: "1000000" },
+    ...{ counted: "upstream", ended: "complete" },
+  });
+}
+
 /** The answer, which must be an admission; throws the cause of a refusal. */
 export function admitted(answer: Admitted | AdmitRefused): Admitted {
   if (answer.outcome === "admitted") return answer;

@@ -64,6 +64,7 @@ export function figureTests(ask: Ask): void {
       cards: ["c1", "none"],
       requests: [ridOf(1), ridOf(2)],
       payments: ["first", "none"],
+      paymentCount: true,
       scopes: ["big", "cards", "none"],
       keys: [{ id: "key_Fone", hash: hashOf("key") }],
       spent: { days: [day, "2020-01-01"], fields: [field, "none"] },

@@ -14,7 +14,17 @@ import { type AccountAudit, auditAccount } from "../../../../src/store/ledger/au
 import { accountId } from "../../../../src/store/names.ts";
 import type { AccountTag } from "../../../../src/values/key.ts";
 import { nanoUsd } from "../../../../src/values/money.ts";
-import { admitAsk, cardTerms, DAY_MS, hashOf, ridOf, settleAsk, tagOf, terms } from "../../../unit/store/asks.ts";
+import {
+  admitAsk,
+  cardTerms,
+  DAY_MS,
+  hashOf,
+  memoOf,
+  ridOf,
+  settleAsk,
+  tagOf,
+  terms,
+} from "../../../unit/store/asks.ts";
 import { embeddedBench, redisBench } from "../../../unit/store/benches.ts";
 import type { Bench } from "../../../unit/store/contract.ts";
 import { archiveThrough } from "../../../unit/store/contract-archive.ts";
@@ -29,17 +39,6 @@ const JUMPS = { redis: RUNS, embedded: 5 * RUNS };
 const LINES_BEFORE = 230;
 const HOUR_MS = 3_600_000;
 const START_MS = Date.UTC(2026, 5, 1, 12);
-
-/** The memo of a charge of this many tokens, at one nano-dollar each. */
-function memoOf(input: number, output: number): string {
-  const price = "1000000";
-  return JSON.stringify({
-    ...{ input, cached_input: 0, cache_write: 0, cache_write_1h: 0, output, reasoning: 0, tool_calls: {} },
-    ...{ price_input: price, price_cached_input: price, price_cache_write: price, price_cache_write_1h: price },
-    ...{ price_output: price, price_tools: {}, multiplier: "1000000", hold: "1000000" },
-    ...{ counted: "upstream", ended: "complete" },
-  });
-}
 
 const ops = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant("admit" as const), card: fc.boolean() }) },
