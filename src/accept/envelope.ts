@@ -11,7 +11,7 @@ import { thinkingBudgetOf } from "../values/members/thinking-budget.ts";
 import { tierFault, tierOf } from "../values/members/tier.ts";
 import { inspectMembers } from "../values/members.ts";
 import { type JsonType, PROTOCOLS, type Protocol, type ProtocolFacts } from "../values/protocol.ts";
-import { shownValue } from "../values/words/shown.ts";
+import { shownValue, wholeNumber } from "../values/words/shown.ts";
 import { type JsonFault, type JsonScan, memberValue, type ReadJson, readJson, readJsonInSteps } from "../wire/json.ts";
 import { member } from "./envelope/conversation.ts";
 import { ConversationFacts } from "./envelope/conversation-facts.ts";
@@ -146,7 +146,7 @@ function limitFault(facts: ProtocolFacts, json: JsonObject): Refusal | undefined
     const value = json[name];
     if (value === undefined || value === null) continue;
     if (typeof value !== "number" || !Number.isSafeInteger(value) || value < facts.limitMin) {
-      return wrongType(name, `must be a whole number of at least ${facts.limitMin}`, value);
+      return wrongType(name, `must be ${wholeNumber(facts.limitMin, value)}`, value);
     }
   }
   return undefined;

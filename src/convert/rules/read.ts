@@ -4,7 +4,7 @@
  */
 import { type Cause, type Refusal, refusal } from "../../values/errors.ts";
 import { isObject, type JsonObject } from "../../values/json-object.ts";
-import { shownValue } from "../../values/words/shown.ts";
+import { shownValue, wholeNumber } from "../../values/words/shown.ts";
 
 /** A required object. */
 export function record(value: unknown, param: string): JsonObject {
@@ -51,15 +51,20 @@ export function optionalNumber(value: unknown, param: string, min: number, max: 
 export function optionalCount(value: unknown, param: string, min: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "number" && Number.isSafeInteger(value) && value >= min) return value;
-  return refuse("wrong_type", param, `${param} must be a whole number of at least ${min}; it is ${shownValue(value)}.`);
+  return refuse("wrong_type", param, `${param} must be ${wholeNumber(min, value)}; it is ${shownValue(value)}.`);
 }
 
-/** An optional array. */
-export function optionalList(value: unknown, param: string): readonly unknown[] | undefined {
+/** An optional array. @param demand what the refusal of anything else asks for. */
+export function optionalList(value: unknown, param: string, demand = "an array"): readonly unknown[] | undefined {
   if (value === undefined || value === null) return undefined;
   return Array.isArray(value)
     ? value
-    : refuse("wrong_type", param, `${param} must be an array; it is ${shownValue(value)}.`);
+    : refuse("wrong_type", param, `${param} must be ${demand}; it is ${shownValue(value)}.`);
+}
+
+/** An optional array, where the protocol also allows a string, which the caller has read already. */
+export function listBesideText(value: unknown, param: string): readonly unknown[] | undefined {
+  return optionalList(value, param, "a string or an array");
 }
 
 /** An optional value of a closed set (docs/translation-rules.md rule 4). */

@@ -14,8 +14,19 @@ export function shownValue(value: unknown): string {
   if (typeof value === "object") return "an object";
   if (typeof value !== "string") return "nothing";
   if (value === "") return "an empty string";
-  if (/\s/.test(value) || SECRET.test(value)) return `a text of ${value.length} characters`;
+  if (/\s/.test(value) || SECRET.test(value)) {
+    return `a text of ${value.length} ${value.length === 1 ? "character" : "characters"}`;
+  }
   return `"${quoted(value, SHOWN_CHARS_MAX)}"`;
+}
+
+/**
+ * What a member that counts something must be, for the refusal of this value. The maximum, which no client needs to know,
+ * is named only if the value is above it.
+ */
+export function wholeNumber(min: number, value: unknown): string {
+  const isTooLarge = typeof value === "number" && value > Number.MAX_SAFE_INTEGER;
+  return isTooLarge ? `a whole number from ${min} to ${Number.MAX_SAFE_INTEGER}` : `a whole number of at least ${min}`;
 }
 
 /**

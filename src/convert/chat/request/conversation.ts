@@ -7,7 +7,7 @@ import type { AssistantPart, FilePart, ImagePart, TextPart, ToolResult, Turn, Us
 import { cacheMark, promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
-import { optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
+import { listBesideText, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { TurnList } from "../../rules/turns.ts";
 
@@ -67,12 +67,14 @@ function systemParts(content: unknown, param: string): readonly TextPart[] {
 /** A string or a list of text parts. */
 function textParts(content: unknown, param: string): readonly TextPart[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return (optionalList(content, param) ?? refuse("missing_field", param, `${param} is required.`)).map((raw, index) => {
-    const path = `${param}[${index}]`;
-    const part = record(raw, path);
-    if (part.type !== "text") refuse("wrong_type", `${path}.type`, "Only text parts are allowed here.");
-    return textOf(part, path);
-  });
+  return (listBesideText(content, param) ?? refuse("missing_field", param, `${param} is required.`)).map(
+    (raw, index) => {
+      const path = `${param}[${index}]`;
+      const part = record(raw, path);
+      if (part.type !== "text") refuse("wrong_type", `${path}.type`, "Only text parts are allowed here.");
+      return textOf(part, path);
+    },
+  );
 }
 
 function textOf(part: JsonObject, path: string): TextPart {
@@ -93,7 +95,7 @@ function userTurn(message: JsonObject, param: string): UserTurn {
   if (typeof content === "string") {
     return { role: "user", parts: [{ type: "text", text: content }], plain: true, param };
   }
-  const list = optionalList(content, path) ?? refuse("missing_field", path, `${path} is required.`);
+  const list = listBesideText(content, path) ?? refuse("missing_field", path, `${path} is required.`);
   return { role: "user", parts: list.map((raw, index) => userPart(raw, `${path}[${index}]`)), plain: false, param };
 }
 
@@ -188,7 +190,7 @@ function contentParts(message: JsonObject, param: string, images: ImagePart[]): 
   const parts: AssistantPart[] = [];
   if (typeof message.content === "string") parts.push({ type: "text", text: message.content, startsMessage: true });
   else {
-    for (const [index, raw] of (optionalList(message.content, path) ?? []).entries()) {
+    for (const [index, raw] of (listBesideText(message.content, path) ?? []).entries()) {
       const place = `${path}[${index}]`;
       const part = record(raw, place);
       if (part.type === "image_url") images.push(imagePart(part, place));
@@ -236,7 +238,7 @@ function toolResult(message: JsonObject, param: string): ToolResult {
 
 /** Text parts, and images, which some clients send although the protocol has only text. */
 function resultParts(content: unknown, path: string): ToolResult["content"] {
-  return (optionalList(content, path) ?? []).map((raw, index) => {
+  return (listBesideText(content, path) ?? []).map((raw, index) => {
     const part = userPart(raw, `${path}[${index}]`);
     return part.type === "audio"
       ? refuse("wrong_type", `${path}[${index}].type`, "Only text parts are allowed here.")

@@ -5,6 +5,7 @@ import type { HubFacts, HubRequest, RestField } from "../../hub.ts";
 import { cacheMark } from "../../rules/cache-marks.ts";
 import { restOf, schemaFormat, secondUser, sharedOpenaiMembers } from "../../rules/options.ts";
 import {
+  listBesideText,
   optionalCount,
   optionalFlag,
   optionalList,
@@ -88,7 +89,7 @@ function decodeLimit(json: JsonObject): HubRequest["outputLimit"] {
 
 function decodeStop(value: unknown): readonly string[] {
   if (typeof value === "string") return value === "" ? [] : [value];
-  return (optionalList(value, "stop") ?? [])
+  return (listBesideText(value, "stop") ?? [])
     .map((one, index) => text(one, `stop[${index}]`))
     .filter((one) => one !== "");
 }

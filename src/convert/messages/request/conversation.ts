@@ -6,6 +6,7 @@ import type { AssistantPart, FilePart, HubRequest, ImagePart, TextPart, ToolResu
 import { base64Source } from "../../rules/media.ts";
 import { provePairs } from "../../rules/pairing.ts";
 import {
+  listBesideText,
   optionalFlag,
   optionalList,
   optionalRecord,
@@ -72,7 +73,7 @@ export class MessagesConversation {
     const given =
       typeof message.content === "string"
         ? [{ type: "text", text: message.content }]
-        : optionalList(message.content, path);
+        : listBesideText(message.content, path);
     const isOptional = role === "system" && isGiven(message.output_config);
     const blocks = given ?? (isOptional ? [] : refuse("missing_field", path, `${path} is required.`));
     if (role === "user") this.#readUser(blocks, typeof message.content === "string", param);
@@ -211,7 +212,7 @@ function searchResult(block: JsonObject, path: string): readonly (TextPart | Ima
 
 function nestedContent(content: unknown, path: string): readonly (TextPart | ImagePart | FilePart)[] {
   if (typeof content === "string") return [plainText(content)];
-  return (optionalList(content, path) ?? []).map((raw, index) => {
+  return (listBesideText(content, path) ?? []).map((raw, index) => {
     const block = record(raw, `${path}.${index}`);
     if (block.type === "text") return textBlock(block, `${path}.${index}`);
     if (block.type === "image") return imageBlock(block, `${path}.${index}`);
@@ -226,7 +227,7 @@ function toolResult(block: JsonObject, path: string): ToolResult {
     callId: text(block.tool_use_id, `${path}.tool_use_id`),
     content: plain
       ? [plainText(typeof content === "string" ? content : "")]
-      : (optionalList(content, `${path}.content`) ?? []).flatMap((raw, index) =>
+      : (listBesideText(content, `${path}.content`) ?? []).flatMap((raw, index) =>
           resultBlock(record(raw, `${path}.content.${index}`), `${path}.content.${index}`),
         ),
     plain,

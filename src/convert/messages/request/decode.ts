@@ -7,6 +7,7 @@ import { SURPLUS_MAX } from "../../../values/members.ts";
 import type { HubFacts, HubRequest, RequestedReasoning, RestField, TextPart } from "../../hub.ts";
 import { restOf } from "../../rules/options.ts";
 import {
+  listBesideText,
   optionalCount,
   optionalList,
   optionalNumber,
@@ -70,7 +71,8 @@ function decode(json: JsonObject, facts: HubFacts): HubRequest {
 }
 
 function decodeSystem(value: unknown): readonly TextPart[] {
-  const parts = typeof value === "string" ? [plainText(value)] : (optionalList(value, "system") ?? []).map(systemBlock);
+  const parts =
+    typeof value === "string" ? [plainText(value)] : (listBesideText(value, "system") ?? []).map(systemBlock);
   return parts
     .map((part) => ({ ...part, text: withoutAttribution(part.text) })) // Its nonce defeats prompt caches (rule 11).
     .filter((part) => !isBlank(part.text));

@@ -16,7 +16,7 @@ import type {
 } from "../../hub.ts";
 import { promptCacheMark } from "../../rules/cache-marks.ts";
 import { sourceOfUrl } from "../../rules/media.ts";
-import { optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
+import { listBesideText, optionalList, optionalRecord, optionalText, record, refuse, text } from "../../rules/read.ts";
 import { isBlank, withoutAttribution } from "../../rules/system.ts";
 import { typedInput } from "../../rules/tool-typed.ts";
 import { TurnList } from "../../rules/turns.ts";
@@ -240,7 +240,7 @@ function outputOf(output: unknown, path: string): Pick<ToolResult, "content" | "
 /** A string or a list of input parts. */
 function contentParts(content: unknown, path: string): readonly UserPart[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  const list = optionalList(content, path) ?? refuse("missing_field", path, `${path} is required.`);
+  const list = listBesideText(content, path) ?? refuse("missing_field", path, `${path} is required.`);
   return list.map((raw, index) => inputPart(record(raw, `${path}[${index}]`), `${path}[${index}]`));
 }
 
@@ -297,7 +297,7 @@ function systemParts(content: unknown, path: string): readonly TextPart[] {
 
 function assistantParts(content: unknown, path: string): readonly AssistantPart[] {
   if (typeof content === "string") return [{ type: "text", text: content, startsMessage: true }];
-  return (optionalList(content, path) ?? []).map((raw, index) => {
+  return (listBesideText(content, path) ?? []).map((raw, index) => {
     const param = `${path}[${index}]`;
     const part = record(raw, param);
     const startsMessage = index === 0;

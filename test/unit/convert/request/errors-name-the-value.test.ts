@@ -38,6 +38,14 @@ const TRANSLATED: readonly (readonly [Protocol, object, string])[] = [
   ["responses", { input: [{ role: "wizard", content: "x" }] }, 'it is "wizard".'],
   ["responses", { input: [{ type: "spell" }] }, 'The type of this item, "spell", is unknown.'],
   [
+    "messages",
+    { messages: [USER], top_k: 1e308 },
+    "top_k must be a whole number from 0 to 9007199254740991; it is 1e+308.",
+  ],
+  ["chat", { messages: [{ role: "user", content: 5 }] }, "messages[0].content must be a string or an array; it is 5."],
+  ["chat", { messages: [USER], stop: 5 }, "stop must be a string or an array; it is 5."],
+  ["messages", { messages: [USER], system: 5 }, "system must be a string or an array; it is 5."],
+  [
     "responses",
     { input: [USER, { type: "function_call_output", call_id: "c1", output: "y" }] },
     'No earlier tool call has the id "c1".',
@@ -59,6 +67,11 @@ const ACCEPTED: readonly (readonly [Protocol, object, string])[] = [
     "chat",
     { messages: [USER], max_tokens: "many" },
     '"max_tokens" must be a whole number of at least 1; it is "many".',
+  ],
+  [
+    "chat",
+    { messages: [USER], max_tokens: 2 ** 53 },
+    '"max_tokens" must be a whole number from 1 to 9007199254740991; it is 9007199254740992.',
   ],
   ["chat", { messages: [USER], n: 129 }, '"n" must be a whole number from 1 to 128; it is 129.'],
   ["chat", { messages: "hello there" }, '"messages" must be of type array; it is a text of 11 characters.'],
@@ -86,6 +99,7 @@ test("secrets, addresses and texts of people are reported by their length", () =
   ]) {
     assert.equal(shownValue(secret), `a text of ${secret.length} characters`);
   }
+  assert.equal(shownValue(" "), "a text of 1 character");
   assert.equal(shownValue("task-1"), '"task-1"');
   assert.equal(shownValue("a".repeat(200)), `"${"a".repeat(64)}…"`);
   assert.equal(shownValue("a\u202eb"), '"a\\u202eb"');
