@@ -4,12 +4,13 @@
  * has already refused those that the answer must use.
  */
 import { type Refusal, refusal } from "../../values/errors.ts";
-import { arrayOf, isGiven, isObject, objectOf } from "../../values/json-object.ts";
-import { hostedType, toolsIn, withoutHosted } from "../../values/members/hosted-tools.ts";
+import { arrayOf, isObject, objectOf } from "../../values/json-object.ts";
+import { HOSTED_TOOL_REMEDY, withoutHosted } from "../../values/members/hosted-tools.ts";
 import { isJsonFault, scanJson, spliceJson, spliceNested } from "../../wire/json.ts";
 import type { ClientRequest, Permitted } from "../exchange.ts";
 import { familyOf } from "../rules/tool-offer.ts";
-import { editElements, withElements } from "./elements.ts";
+import { editElements } from "./elements.ts";
+import { compactionWith, messageLeft, type RefersTo, referringTo, writtenMessage } from "./tool-references.ts";
 
 /** A request after parts of it were left out. */
 export interface Left {
@@ -29,8 +30,29 @@ export function withoutUnpriced(
     const detail = `The hosted tool "${unpricedTools[0]}" is not offered for this model, and nothing may be left out.`;
     return refusal("unsupported_parameter", { param: "tools", detail });
   }
+  const types: ReadonlySet<string> = new Set(unpricedTools);
+  const refersTo = referringTo(request.json.tools, types);
+  const compaction = request.protocol === "messages" ? compactionWith(request.json.messages, refersTo) : undefined;
+  if (compaction !== undefined) return keptCompaction(compaction);
+  const edits = editsOf(request, types, refersTo);
+  const emptied = ["messages", "input"].find((name) => arrayOf(edits.get(name)?.value).length === 0 && edits.has(name));
+  if (emptied !== undefined) return nothingLeft(emptied, unpricedTools[0]);
   const dropped = [...new Set(unpricedTools.map((type) => `tools.${familyOf(type)}`))];
-  return { request: edited(request, editsOf(request, new Set(unpricedTools))), dropped };
+  return { request: edited(request, edits), dropped };
+}
+
+/** The refusal of a compaction that refers to a tool that is left out. */
+function keptCompaction(param: string): Refusal {
+  const detail =
+    "It refers to a hosted tool that is not offered for this model, and nothing can be left out of a compaction block.";
+  const remedy = "Ask for a model that offers the tool, or send the messages that the block has replaced.";
+  return refusal("unsupported_parameter", { param, detail, remedy });
+}
+
+/** The refusal of a conversation that only offers a hosted tool, or says something about one: a server refuses an empty one. */
+function nothingLeft(param: string, type: string | undefined): Refusal {
+  const detail = `The hosted tool "${type}" is not offered for this model, and nothing else is in the conversation.`;
+  return refusal("unsupported_parameter", { param, detail, remedy: HOSTED_TOOL_REMEDY });
 }
 
 /** A changed member: its bytes and its parsed value. */
@@ -42,7 +64,7 @@ interface MemberEdit {
 /** Edits by member name; undefined removes the member. */
 type Edits = Map<string, MemberEdit | undefined>;
 
-function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<string>): Edits {
+function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<string>, refersTo: RefersTo): Edits {
   const edits: Edits = new Map();
   const leave = (tools: unknown) => withoutHosted(protocol, tools, types);
   const edit = (
@@ -68,54 +90,16 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
     edit("input", json.input, (item) => itemLeft(item, leave), withTools);
   }
   if (protocol === "messages" && Array.isArray(json.messages)) {
-    const refersTo = referring(namesLeft(json.tools, types));
     edit(
       "messages",
       json.messages,
       (message) => messageLeft(message, refersTo),
-      (bytes, before, left) => {
-        const blocks = arrayOf(objectOf(before)?.content);
-        if (objectOf(left)?.content === undefined) return Buffer.from(JSON.stringify(left));
-        return withElements(bytes, ["content"], (block, index) => (refersTo(blocks[index]) ? undefined : block));
-      },
+      (bytes, before, left) => writtenMessage(bytes, before, left, refersTo),
     );
   }
   const choice = choiceLeft(json.tool_choice, leave);
   if (choice !== json.tool_choice) edits.set("tool_choice", { raw: JSON.stringify(choice), value: choice });
   return edits;
-}
-
-/** What changes of tools refer to. A tool and an MCP server may have the same name. */
-interface ToolNames {
-  readonly tools: ReadonlySet<unknown>;
-  readonly servers: ReadonlySet<unknown>;
-}
-
-/** The names of the hosted tools of these types, and of the servers of toolsets. */
-function namesLeft(tools: unknown, types: ReadonlySet<string>): ToolNames {
-  const left = toolsIn(tools).filter((tool) => types.has(hostedType("messages", tool) ?? ""));
-  const valuesOf = (member: string) => new Set(left.map((tool) => tool[member]).filter(isGiven));
-  return { tools: valuesOf("name"), servers: valuesOf("mcp_server_name") };
-}
-
-/** Whether a block of a messages conversation changes a tool of these names; its reference would lead nowhere. */
-function referring({ tools, servers }: ToolNames): (block: unknown) => boolean {
-  return (block) => {
-    const { type, tool } = objectOf(block) ?? {};
-    if (type !== "tool_addition" && type !== "tool_removal") return false;
-    const { name, server_name: server } = objectOf(tool) ?? {};
-    return isGiven(server) ? servers.has(server) : tools.has(name);
-  };
-}
-
-/** A message without such blocks; undefined if nothing is left in it. Without content it may still set the effort. */
-function messageLeft(message: unknown, refersTo: (block: unknown) => boolean): unknown {
-  const blocks = arrayOf(objectOf(message)?.content);
-  const left = blocks.filter((block) => !refersTo(block));
-  if (left.length === blocks.length) return message;
-  const { content, ...rest } = objectOf(message) ?? {};
-  if (left.length > 0) return { ...rest, content: left };
-  return isGiven(objectOf(rest.output_config)?.effort) ? rest : undefined;
 }
 
 /** The bytes of an element that lost tools. The other tools keep their bytes, so no number in a schema changes. */

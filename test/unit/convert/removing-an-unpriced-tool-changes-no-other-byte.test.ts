@@ -47,7 +47,6 @@ const CASES: readonly (readonly [string, string])[] = [
     `"input":[{"role":"user","content":"a"},{"type":"additional_tools","tools":[${HOSTED}]}]`,
     `"input":[{"role":"user","content":"a"}]`,
   ],
-  [`"input":[{"type":"additional_tools","tools":[${HOSTED}]}]`, `"input":[]`],
   [`"input":"a","tools":${HOSTED}`, `"input":"a"`],
   [
     `"input":[{"type":"tool_search_output","call_id":"c","tools":[${HOSTED}]}]`,

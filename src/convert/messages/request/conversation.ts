@@ -86,15 +86,19 @@ export class MessagesConversation {
   #readUser(blocks: readonly unknown[], plain: boolean, param: string): void {
     const results: ToolResult[] = [];
     const parts: UserPart[] = [];
+    let isServers = false;
     for (const [index, raw] of blocks.entries()) {
       const path = `${param}.content.${index}`;
       const block = record(raw, path);
       if (block.type === "tool_result") results.push(toolResult(block, path));
-      else if (isServerTool(block.type)) this.serverTools = true;
+      else if (isServerTool(block.type)) isServers = true;
       else for (const part of contentBlock(block, path)) parts.push(part);
     }
+    this.serverTools ||= isServers;
     this.#list.pushResults(results, param); // Results first, wherever they are in the message (rule 13).
-    if (parts.length > 0 || results.length === 0) this.#list.push({ role: "user", parts, plain, param });
+    // A message with nothing but work of hosted tools is left out with it (rule 21).
+    if (parts.length > 0 || (results.length === 0 && !isServers))
+      this.#list.push({ role: "user", parts, plain, param });
   }
 
   #readAssistant(blocks: readonly unknown[], param: string): void {

@@ -140,14 +140,11 @@ function referringTo(type: "tool_addition" | "tool_removal", name: string): Fiel
 }
 
 test("messages: a reference to a hosted tool with a price passes", async () => {
-  const fields = {
-    tools: [DATED],
-    ...added(referringTo("tool_removal", "web_search"), referringTo("tool_addition", "web_search")),
-  };
-  const reply = await ask(here, "messages", account.key, { ...fields, model: "messages-priced" });
+  const changes = added(referringTo("tool_removal", "web_search"), referringTo("tool_addition", "web_search"));
+  const reply = await ask(here, "messages", account.key, { tools: [DATED], ...changes, model: "messages-priced" });
   assert.equal(reply.status, 200, await reply.clone().text());
   await reply.text();
-  assert.deepEqual(JSON.parse(here.simulator.requests.at(-1)?.body.toString() ?? "").messages, fields.messages);
+  assert.deepEqual(JSON.parse(here.simulator.requests.at(-1)?.body.toString() ?? "").messages, changes.messages);
   await assertAtRest(here, account);
 });
 

@@ -1,0 +1,71 @@
+/**
+ * What the messages of a conversation say about hosted tools that are left out: changes of tools that refer to them, and
+ * results of a client's own search that name them (docs/translation-rules.md rule 33). A server refuses a request with a
+ * reference that leads nowhere, so these are left out as well.
+ */
+import { arrayOf, isGiven, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
+import { withElements } from "./elements.ts";
+
+/** Whether a block refers to one of the tools that are left out. */
+export type RefersTo = (block: unknown) => boolean;
+
+/** @param types of the hosted tools that are left out. */
+export function referringTo(tools: unknown, types: ReadonlySet<string>): RefersTo {
+  const left = toolsIn(tools).filter((tool) => types.has(hostedType("messages", tool) ?? ""));
+  const valuesOf = (member: string) => new Set(left.map((tool) => tool[member]).filter(isGiven));
+  // A tool and an MCP server may have the same name.
+  const [names, servers] = [valuesOf("name"), valuesOf("mcp_server_name")];
+  return (block) => {
+    const { type, tool, tool_name: found } = objectOf(block) ?? {};
+    if (type === "tool_reference") return names.has(found);
+    if (type !== "tool_addition" && type !== "tool_removal") return false;
+    const { name, server_name: server } = objectOf(tool) ?? {};
+    return isGiven(server) ? servers.has(server) : names.has(name);
+  };
+}
+
+/**
+ * The place of a compaction whose changes of tools refer to these; undefined: none. Clients must send such a block as
+ * its server has signed it, so nothing can be left out of it.
+ */
+export function compactionWith(messages: unknown, refersTo: RefersTo): string | undefined {
+  for (const [at, message] of arrayOf(messages).entries()) {
+    const blocks = arrayOf(objectOf(message)?.content);
+    const found = blocks.findIndex((block) => arrayOf(objectOf(block)?.tool_changes).some(refersTo));
+    if (found >= 0) return `messages[${at}].content[${found}].tool_changes`;
+  }
+  return undefined;
+}
+
+/** A message without what refers to these; undefined if nothing is left in it, the message itself if nothing does. */
+export function messageLeft(message: unknown, refersTo: RefersTo): unknown {
+  const { content, ...rest } = objectOf(message) ?? {};
+  const blocks = arrayOf(content);
+  const left = blocks.map((block) => blockLeft(block, refersTo));
+  if (left.every((block, index) => block === blocks[index])) return message;
+  const kept = left.filter((block) => block !== undefined);
+  if (kept.length > 0) return { ...rest, content: kept };
+  // Without content it may still set the effort.
+  return isGiven(objectOf(rest.output_config)?.effort) ? rest : undefined;
+}
+
+/** A result stays, even if nothing is left in it: its call needs it. */
+function blockLeft(block: unknown, refersTo: RefersTo): unknown {
+  if (refersTo(block)) return undefined;
+  const parts = arrayOf(objectOf(block)?.content);
+  if (!parts.some(refersTo)) return block;
+  return { ...(block as JsonObject), content: parts.filter((part) => !refersTo(part)) };
+}
+
+/** The bytes of a message without what refers to these. @param left what `messageLeft` has left of it. */
+export function writtenMessage(bytes: Uint8Array, before: unknown, left: unknown, refersTo: RefersTo): Uint8Array {
+  if (objectOf(left)?.content === undefined) return Buffer.from(JSON.stringify(left));
+  const blocks = arrayOf(objectOf(before)?.content);
+  return withElements(bytes, ["content"], (block, index) => {
+    if (refersTo(blocks[index])) return undefined;
+    const parts = arrayOf(objectOf(blocks[index])?.content);
+    if (!parts.some(refersTo)) return block;
+    return withElements(block, ["content"], (part, at) => (refersTo(parts[at]) ? undefined : part));
+  });
+}
