@@ -2,7 +2,7 @@
 import { ApiError, ask } from "../parts/api.ts";
 import { useAction, useAnswer } from "../parts/load.ts";
 import { LanguageChoice } from "../parts/shell.ts";
-import { html, useEffect, useState, type VNode } from "../parts/view.ts";
+import { html, useEffect, useRef, useState, type VNode } from "../parts/view.ts";
 import { Button, Field, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 
@@ -14,9 +14,11 @@ interface OperatorSignInProps {
 
 export function OperatorSignIn({ isEnded, onEntered }: OperatorSignInProps): VNode {
   const [token, setToken] = useState("");
-  // The title of the page before may have a name.
+  const field = useRef<HTMLInputElement>(null);
   useEffect(() => {
+    // The title of the page before may have a name.
     document.title = "Tollgate";
+    field.current?.focus();
   }, []);
   const words = T.operator.signIn;
   const enter = useAction(async () => {
@@ -46,7 +48,7 @@ export function OperatorSignIn({ isEnded, onEntered }: OperatorSignInProps): VNo
     ${methods?.oidc && html`<p><${Button} kind="main" isRunning=${provider.isRunning} onClick=${() => provider.run()}>${words.byProvider(methods.oidc)}</${Button}></p>`}
     <${Form} action=${enter} onSubmit=${() => enter.run()}>
       <${Field} label=${words.token} hint=${words.where}>${({ id, describedBy }: { id: string; describedBy: string }) =>
-        html`<input id=${id} aria-describedby=${describedBy} type="password" autocomplete="current-password"
+        html`<input ref=${field} id=${id} aria-describedby=${describedBy} type="password" autocomplete="current-password"
           value=${token} onInput=${typed} required />`}</${Field}>
       <${Button} kind=${methods?.oidc ? "quiet" : "main"} isRunning=${enter.isRunning} disabled=${token.trim() === ""}>${words.enter}</${Button}>
     </${Form}>

@@ -14,6 +14,15 @@ export function usd(text: string): string {
   return T.common.usd(`${grouped}.${fraction.padEnd(2, "0")}`);
 }
 
+/**
+ * An amount by which a balance or a card changes: with a plus if it comes in, with a minus if it goes out.
+ * @param text as for `usd`; negative for what goes out
+ */
+export function change(text: string): string {
+  if (/^-?[0.]+$/.test(text)) return usd(text.replace("-", ""));
+  return usd(text.startsWith("-") ? text : `+${text}`);
+}
+
 const locale = () => document.documentElement.lang;
 
 /** Date and time in the reader's time zone, with its name: days, budgets and CSV files are in UTC. */
@@ -36,7 +45,7 @@ export function lackingDigits(texts: readonly string[]): readonly number[] {
   return lengths.map((length) => (length === undefined ? 0 : most - length));
 }
 
-const AMOUNT = /^-?[\d\s]+\.(\d+)\s\D*$/;
+const AMOUNT = /^[-+]?[\d\s]+\.(\d+)\s\D*$/;
 
 export function day(iso: string): string {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso));

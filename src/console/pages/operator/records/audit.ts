@@ -22,12 +22,16 @@ const W = T.operator.records;
 
 const DEEDS: Readonly<Record<string, string>> = T.operator.deeds;
 const FACTS: Readonly<Record<string, string>> = T.operator.factNames;
+const CAUSES: Readonly<Record<string, string>> = T.operator.causes;
 
 /** A gateway of another version may have other actions; those are shown by the API's name. */
 const deedOf = ({ what }: AuditLineAnswer): string => DEEDS[what] ?? what;
 
+const causeOf = ({ cause }: AuditLineAnswer): string => (cause === null ? "" : (CAUSES[cause] ?? cause));
+
 /** What the search looks at: the line as it is shown, and the API's names. */
-const searched = (line: AuditLineAnswer): string => `${deedOf(line)} ${JSON.stringify(line)}`.toLowerCase();
+const searched = (line: AuditLineAnswer): string =>
+  `${deedOf(line)} ${causeOf(line)} ${JSON.stringify(line)}`.toLowerCase();
 
 const COLUMNS = [
   {
@@ -51,7 +55,7 @@ const COLUMNS = [
   {
     title: W.outcome,
     cell: (row: AuditLineAnswer) =>
-      html`<${State} of=${row.outcome} />${row.cause && html`<br /><small>${row.cause}</small>`}`,
+      html`<${State} of=${row.outcome} />${row.cause && html`<br /><small class="cause" title=${row.cause}>${causeOf(row)}</small>`}`,
   },
 ];
 

@@ -1,6 +1,6 @@
 /** The ledger of an account, newest line first, or its lines of one request, each with what it was computed from. */
 import type { LedgerLineAnswer, RequestLinesAnswer } from "../../../answers/ledger.ts";
-import { count, instant, usd } from "../../parts/format.ts";
+import { change, count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Dialog, Table } from "../../parts/widgets.ts";
@@ -46,6 +46,17 @@ export function RequestLedger({ account, request }: { account: string; request: 
 const KINDS: Readonly<Record<string, string>> = W.kinds;
 const keyOf = (row: LedgerLineAnswer) => String(row.seq);
 
+/** An account's balance or a card of it. */
+const OF_CUSTOMER = /^(?:acct|ent)_/;
+
+/** The amount, with a sign if it goes to or from the balance or a card of the account. */
+function amountOf({ kind, debit, credit, usd: amount }: LedgerLineAnswer): string {
+  // An opening line repeats what archived lines have moved.
+  if (kind === "opening") return usd(amount);
+  if (OF_CUSTOMER.test(debit)) return change(`-${amount}`);
+  return OF_CUSTOMER.test(credit) ? change(amount) : usd(amount);
+}
+
 const columnsOf = (open: (line: LedgerLineAnswer) => void) => [
   {
     title: "#",
@@ -62,7 +73,7 @@ const columnsOf = (open: (line: LedgerLineAnswer) => void) => [
     cell: (row: LedgerLineAnswer) =>
       html`<bdi>${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}</bdi><br /><small>${row.reference}</small>`,
   },
-  { title: W.amount, cell: (row: LedgerLineAnswer) => usd(row.usd), isNumber: true },
+  { title: W.amount, cell: amountOf, isNumber: true },
   { title: W.balance, cell: (row: LedgerLineAnswer) => usd(row.balance_usd), isNumber: true },
 ];
 
@@ -82,7 +93,7 @@ function Line({ line, onClose }: { line: LedgerLineAnswer; onClose: () => void }
   const pairs = [
     [W.debit, line.debit],
     [W.credit, line.credit],
-    [W.amount, usd(line.usd)],
+    [W.amount, amountOf(line)],
     [W.balance, usd(line.balance_usd)],
     [W.reference, line.reference],
     [T.operator.key, line.key],

@@ -2,7 +2,7 @@
 import type { OwnLineAnswer, OwnLinesAnswer } from "../../../answers/own-usage.ts";
 import { ask } from "../../parts/api.ts";
 import { csv, download } from "../../parts/csv.ts";
-import { count, instant, usd } from "../../parts/format.ts";
+import { change, count, instant, usd } from "../../parts/format.ts";
 import { useAction, useAnswer } from "../../parts/load.ts";
 import { go, hrefOf } from "../../parts/router.ts";
 import { html, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
@@ -112,7 +112,7 @@ function columnsOf(keyNames: KeyNames): readonly TableColumn<OwnLineAnswer>[] {
     {
       title: words.amount,
       isNumber: true,
-      cell: (line) => usd(line.kind === "usage" ? line.usd : line.change_usd),
+      cell: (line) => change(line.kind === "usage" ? `-${line.usd}` : line.change_usd),
       below: (line) => {
         const card = payingCard(line);
         return card !== undefined && words.paidByCard(card);

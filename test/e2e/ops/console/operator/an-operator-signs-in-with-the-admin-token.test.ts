@@ -16,7 +16,9 @@ test("a wrong token is refused with advice, the right one signs in, and signing 
   const { page, context, complaints } = await openWindow(t);
   await page.goto(`${here.adminUrl}/`);
   assert.equal(page.url(), `${here.adminUrl}/console/`, "the root redirects to the console");
-  await page.getByLabel("Admin token").fill("not-the-admin-token");
+  await page.getByLabel("Admin token").waitFor();
+  assert.equal(await page.evaluate("document.activeElement.type"), "password", "the field has the focus");
+  await page.keyboard.type("not-the-admin-token");
   await assertUsable(page, "sign-in-light");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("That is not the admin token of this gateway.").waitFor();

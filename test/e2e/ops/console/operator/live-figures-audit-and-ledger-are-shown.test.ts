@@ -61,12 +61,27 @@ test("the audit shows new entries of others, and a ledger line opens to the figu
     await page.getByLabel("Search").fill("");
     await page.getByText("Operator signed in").waitFor();
   }
+  // A refusal is shown in words; the code is in the tooltip, and the search finds both.
+  await assert.rejects(admin("PUT", "/accounts/bob/plan", { plan: "nope" }));
+  for (const search of ["no such plan", "unknown_plan"]) {
+    await page.getByLabel("Search").fill(search);
+    await page.getByText("Operator signed in").waitFor({ state: "detached" });
+    assert.equal(await page.getByText("no such plan").getAttribute("title"), "unknown_plan");
+  }
   await page.getByLabel("Search").fill("nobody at all");
   await page.getByText("No line matches.").waitFor();
   await chat(here, key);
   await page.getByRole("link", { name: "Ledger", exact: true }).click();
   await page.getByLabel("Account").fill(name);
   await page.getByRole("button", { name: "Search" }).click();
+  const amountOf = (line: number) =>
+    page
+      .getByRole("row")
+      .filter({ has: page.getByRole("button", { name: `Open line ${line}` }) })
+      .locator("td")
+      .nth(4);
+  assert.match(await amountOf(1).innerText(), /^\+5\.00 USD/);
+  assert.match(await amountOf(2).innerText(), /^-0\.0\d+ USD/);
   await page.getByRole("button", { name: "Open line 2" }).click();
   await page.getByRole("dialog").getByText("Basis of the amount").waitFor();
   await assertUsable(page, "ledger-line");

@@ -40,6 +40,7 @@ test("thousands of lines are read a page at a time, and saved completely", async
   await settledPage(page);
   const lines = page.locator("main tbody tr");
   assert.equal(await lines.count(), 50);
+  assert.match(await lines.first().innerText(), /\+0\.000000001 USD/);
   for (const count of [100, 150]) {
     await page.getByRole("button", { name: "Older lines" }).click();
     await lines.nth(count - 1).waitFor();
@@ -62,6 +63,7 @@ test("thousands of lines are read a page at a time, and saved completely", async
   await page.getByLabel("Model").selectOption("chat-1");
   await page.getByRole("link", { name: "chat-1" }).waitFor();
   assert.equal(await lines.count(), 1);
+  assert.match(await lines.first().innerText(), /-0\.0\d+ USD/);
   // With Ctrl the browser opens the link in a new tab.
   await page.getByRole("link", { name: "chat-1" }).click({ modifiers: ["Control"] });
   assert.equal(new URL(page.url()).pathname, "/console/usage");

@@ -1,5 +1,6 @@
 /** Texts of the operator's pages. */
 import { accountActions, accounts, budgets, codes, keys, limits } from "./accounts.ts";
+import { causes } from "./causes.ts";
 import { deeds, factNames } from "./deeds.ts";
 import { explain, notices, overview, upstreams } from "./now.ts";
 import { configuration, reconcile, records, store, verification } from "./records.ts";
@@ -69,6 +70,7 @@ export const operator = {
     unbalanced: "unbalanced",
   },
   overview,
+  causes,
   deeds,
   factNames,
   accounts,

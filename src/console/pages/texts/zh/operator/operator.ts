@@ -1,6 +1,7 @@
 /** Words of the operator's pages. */
 import type { Texts } from "../../words.ts";
 import { accountActions, accounts, budgets, codes, keys, limits } from "./accounts.ts";
+import { causes } from "./causes.ts";
 import { deeds, factNames } from "./deeds.ts";
 import { explain, notices, overview, upstreams } from "./now.ts";
 import { configuration, reconcile, records, store, verification } from "./records.ts";
@@ -70,6 +71,7 @@ export const operator: Texts["operator"] = {
     unbalanced: "账目不符",
   },
   overview,
+  causes,
   deeds,
   factNames,
   accounts,
