@@ -5,10 +5,9 @@ import test from "node:test";
 
 process.env.TZ = "Europe/Berlin";
 // All that the pages' texts need of a browser.
-Object.assign(globalThis, {
-  document: { documentElement: { lang: "" } },
-  localStorage: { getItem: () => "en" },
-});
+const browser = globalThis as { document?: { documentElement: { lang: string } } };
+browser.document ??= { documentElement: { lang: "" } };
+Object.assign(globalThis, { localStorage: { getItem: () => "en" } });
 // A computed path that the compiler does not follow: the pages are checked with a configuration of their own, for
 // browsers.
 const page: string = new URL("../../../../src/console/pages/parts/format.ts", import.meta.url).href;
