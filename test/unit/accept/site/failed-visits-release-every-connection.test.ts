@@ -5,11 +5,19 @@
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import test from "node:test";
-import { answerNamed, answerOf, startRawSite } from "../../../rig/raw-site.ts";
-import { exchange, RawSocket } from "../../../rig/raw-socket.ts";
+import { isDeepStrictEqual } from "node:util";
+import { answerNamed, answerOf, type RawSite, type SeenRequest, startRawSite } from "../../../rig/raw-site.ts";
+import { exchange, RawSocket, type Target } from "../../../rig/raw-socket.ts";
 import { startEcho } from "../echo.ts";
 
 const ROUNDS = 6;
+/** All that one address may have of 16. */
+const PLACES = 8;
+/**
+ * A busy machine can stop the process for longer than the short limits of this listener, but not each time. A place that
+ * was lost is missing each time.
+ */
+const TRIES = 20;
 
 const SITES: Readonly<Record<string, (socket: Socket) => string | undefined>> = {
   answers: () => answerOf("page"),
@@ -39,6 +47,21 @@ const VISITORS: Readonly<Record<string, (client: RawSocket) => unknown>> = {
   "sends garbage": (client) => client.send("\0\0\r\n\r\n"),
 };
 
+/**
+ * Takes every place of one address: the site answers when all of these requests have reached it. @returns the bodies of
+ * the answers.
+ */
+async function allAtOnce(site: RawSite, target: Target): Promise<readonly (string | undefined)[]> {
+  const held: { readonly request: SeenRequest; readonly socket: Socket }[] = [];
+  site.behave = (request, socket) => {
+    held.push({ request, socket });
+    if (held.length === PLACES) for (const one of held) one.socket.write(answerNamed(one.request));
+    return undefined;
+  };
+  const asked = Array.from({ length: PLACES }, (_, at) => exchange(target, `GET /${at} HTTP/1.1\r\nHost: a\r\n\r\n`));
+  return (await Promise.all(asked)).map(([answer]) => answer?.body);
+}
+
 test("rows H4 to H7: every site with every visitor, body, upgrade and moment of leaving", async (t) => {
   const site = await startRawSite(t);
   const echo = await startEcho(t, {
@@ -47,8 +70,7 @@ test("rows H4 to H7: every site with every visitor, body, upgrade and moment of 
     limits: { requestTimeoutMs: 150, headersTimeoutMs: 100, checkingIntervalMs: 50, lingerMs: 50 },
   });
   site.behave = (request, socket) => {
-    const kind = new URLSearchParams(request.target.slice(2)).get("site");
-    return kind === null ? answerNamed(request) : SITES[kind]?.(socket);
+    return SITES[new URLSearchParams(request.target.slice(2)).get("site") ?? ""]?.(socket);
   };
   const visits: (() => Promise<void>)[] = [];
   for (const kind of Object.keys(SITES)) {
@@ -81,13 +103,13 @@ test("rows H4 to H7: every site with every visitor, body, upgrade and moment of 
   }
   await site.until(() => site.sockets.size === 0);
   assert.deepEqual(echo.crashes, []);
-  // All places of one address at once.
-  const asked = Array.from({ length: 8 }, (_, at) => exchange(echo.target, `GET /${at} HTTP/1.1\r\nHost: a\r\n\r\n`));
-  const answers = await Promise.all(asked);
-  assert.deepEqual(
-    answers.map(([answer]) => answer?.body),
-    asked.map((_, at) => `GET /${at} for 127.0.0.1\n`),
-  );
+  const expected = Array.from({ length: PLACES }, (_, at) => `GET /${at} for 127.0.0.1\n`);
+  for (let tries = 1; ; tries += 1) {
+    const answers = await allAtOnce(site, echo.target);
+    if (tries < TRIES && !isDeepStrictEqual(answers, expected)) continue;
+    assert.deepEqual(answers, expected);
+    break;
+  }
   echo.listener.close();
   await site.until(() => site.sockets.size === 0);
 });
