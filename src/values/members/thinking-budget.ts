@@ -14,7 +14,7 @@ const NESTED = [
 interface ThinkingBudget {
   /** The dotted path of the member that names it. */
   readonly param: string;
-  /** Tokens, whole and above 0; a number written as a string counts as well. */
+  /** Tokens, whole and above 0; a number written as a string counts as well, in any form that a server might read. */
   readonly tokens: number;
 }
 
@@ -55,9 +55,13 @@ export function loweredBudgets(json: Readonly<JsonObject>, most: number): Record
   return set;
 }
 
+/** Python reads `1_000` and the digits of every script as numbers, so text with a digit that is no number has no bound here. */
+const DIGIT = /\p{Nd}/u;
+
 function tokensOf(value: unknown): number {
   if (typeof value !== "number" && typeof value !== "string") return 0;
   const tokens = Math.ceil(Number(value));
+  if (Number.isNaN(tokens)) return DIGIT.test(String(value)) ? Number.MAX_SAFE_INTEGER : 0;
   return tokens > 0 ? Math.min(tokens, Number.MAX_SAFE_INTEGER) : 0;
 }
 

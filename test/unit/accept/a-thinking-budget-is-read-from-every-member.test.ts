@@ -26,6 +26,12 @@ test("every name of a budget is read, the largest of several counts, and text th
   assert.equal(budgetOf("chat", { thinking_budget: "20000" }), 20_000);
 });
 
+test("text that only other readers take for a number counts as the largest budget", () => {
+  for (const value of ["1_000_000", "１０００", "٩٩٩", "-1_0", "20000 tokens"]) {
+    assert.equal(budgetOf("chat", { thinking_budget: value }), Number.MAX_SAFE_INTEGER, value);
+  }
+});
+
 test("a value that is no budget counts as none", () => {
   for (const value of [null, -1, "many", "", {}, [], true]) {
     assert.equal(budgetOf("chat", { thinking_budget: value }), 0, JSON.stringify(value));
