@@ -72,13 +72,14 @@ export async function countTokens(
   const needed = read.stored?.needed;
   const keeping = model.routes.find(({ stateful, upstream }) => stateful && upstream === needed?.upstream);
   const refused = countFault(asked, keeping);
-  if (refused) return refused;
+  if (refused) return withGroup(refused, view.key.group);
   const group = parts.settings().catalog.groups.get(view.key.group) ?? { rules: [] };
   const native = await nativeCount(request, asked, { protocol, model, group }, record, parts);
   if (native !== "none") return native;
   if (needed) {
     const detail = "It refers to data that its server keeps, and that server cannot count tokens.";
-    return refusal("unsupported_parameter", { model: model.name, param: "previous_response_id", detail });
+    const facts = { model: model.name, group: view.key.group, param: "previous_response_id", detail };
+    return refusal("unsupported_parameter", facts);
   }
   const tokens = estimateInput(protocol, asked.json, model.mediaTokens);
   return { origin: "gateway", body: renderCount(protocol, tokens) };

@@ -106,6 +106,8 @@ export function refusedBesideStored(
     const remedy = "Send the whole conversation instead of the reference.";
     return refusal("unsupported_parameter", { param, detail, remedy });
   }
+  // A server without this endpoint says nothing about the reference.
+  if (refused.cause === "unknown_path") return refused;
   const detail = "It refers to data that one server keeps, so no other server can answer.";
   if (refused.cause === "upstream_rejected") return inClientsIds(refused, stored);
   return { ...refused, facts: { ...refused.facts, detail } };

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { noCompaction } from "../../../src/convert/responses/compact.ts";
 import type { AttemptRecord } from "../../../src/dispatch/ask.ts";
 import { refusedBesideStored } from "../../../src/request/references.ts";
 import { refusal } from "../../../src/values/errors.ts";
@@ -29,3 +30,9 @@ for (const [status, json, cause, param] of [
     assert.match(refused.facts.detail ?? "", /server/);
   });
 }
+
+test("a server that has no such endpoint (405) is reported as that, not as the only one that keeps the data", () => {
+  const json = { previous_response_id: "resp_tg_client" };
+  const refused = refusedBesideStored(noCompaction(), [attempt(405)], { json, stored: STORED });
+  assert.deepEqual(refused, noCompaction());
+});

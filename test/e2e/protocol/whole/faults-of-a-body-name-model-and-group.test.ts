@@ -47,3 +47,11 @@ test("a token count names them, too", async () => {
   const reply = await ask(here, "messages", account.key, { model: "messages-1", messages: "hi" }, { path });
   assert.match((await errorOf(reply)).message, / Model: "messages-1"\. Group: "money"\.$/);
 });
+
+test("a token count of a body that refers to stored data names them, too", async () => {
+  const path = "/v1/responses/input_tokens";
+  const reply = await ask(here, "responses", account.key, { previous_response_id: "resp_1" }, { path });
+  const error = await errorOf(reply);
+  assert.equal(error.cause, "unsupported_parameter");
+  assert.match(error.message, / Model: "responses-1"\. Group: "money"\.$/);
+});
