@@ -17,6 +17,7 @@ import { notKept, ownId, type StoredRoute, storedSplices } from "../responses/st
 import { isWrapped } from "../responses/stored/stored.ts";
 import { BUDGET_TOKENS_MIN, offMember, refusedOff } from "../rules/thinking.ts";
 import { withoutUnpriced } from "./hosted-tools.ts";
+import { refusedKeptTool } from "./kept-tools.ts";
 import { withoutMadeFiles } from "./made-files.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
 import { firstAmbiguousName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
@@ -38,7 +39,7 @@ export function spliceRequest(
   // A strict request keeps its files, so that refusedState names the first one.
   const made = permitted.strict ? { ...offered, dropped: [] } : withoutMadeFiles(offered.request);
   const { request } = made;
-  const refused = refusedState(request, route) ?? refusedSwitch(request, route);
+  const refused = refusedState(request, route) ?? refusedKeptTool(request, route) ?? refusedSwitch(request, route);
   if (refused) return refused;
   const listed = withoutUnlisted(request, route, permitted);
   if (isRefusal(listed)) return listed;
