@@ -46,9 +46,14 @@ export class MediaCount {
     if (image !== undefined && image !== null) {
       if (isObject(image)) this.#add("image", image, "url");
       else this.#add("image", node, "image_url");
+      this.#enlarge(node);
+      if (isObject(image)) this.#enlarge(image);
     }
     // Extensions of some servers, and the results of image generation.
-    if (typeof node.image === "string") this.#add("image", node, "image");
+    if (typeof node.image === "string") {
+      this.#add("image", node, "image");
+      this.#enlarge(node);
+    }
     if (typeof node.document_url === "string") this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
     if (typeof node.input_audio === "string") this.#add("file", node, "input_audio", "audio");
@@ -57,6 +62,16 @@ export class MediaCount {
     else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);
     if (node.audio_url !== undefined || node.video_url !== undefined) this.#unknown("file");
+  }
+
+  /** Servers of Qwen models enlarge an image to the pixels that its part asks for, and bill these. */
+  #enlarge({ min_pixels: pixels }: JsonObject): void {
+    const last = this.pieces.at(-1);
+    if (pixels === undefined || pixels === null || last?.tokens === undefined) return;
+    // A value that is not a number hides the size.
+    const asked = Number(pixels) >= 0 ? Math.ceil(Number(pixels) / PATCH_PX ** 2) : IMAGE_TOKENS_BY_BYTES_MAX;
+    const tokens = Math.max(last.tokens, Math.min(asked, IMAGE_TOKENS_BY_BYTES_MAX));
+    this.pieces[this.pieces.length - 1] = { ...last, tokens };
   }
 
   /** A source of type `text` is text. A source of type `content` holds parts that are visited separately. */

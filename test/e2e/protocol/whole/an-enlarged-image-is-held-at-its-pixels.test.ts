@@ -1,0 +1,74 @@
+/**
+ * ARCHITECTURE.md promise 1: servers of Qwen models enlarge an image to the `min_pixels` of its part and bill these pixels. Before, an image of 8 x 8 pixels was
+ * held at its own size: on a balance of 0.20 USD a client could send twenty that cost 0.98 USD.
+ */
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
+import { ask, assertAtRest, errorOf, memoOf, usageLines } from "./asking.ts";
+
+let here: GatewayHere;
+before(async () => {
+  here = await startGatewayHere({
+    config: (places) =>
+      testConfig(places, {
+        models: {
+          "chat-1": {
+            price: { input: "3", cached_input: "3", cache_write: "3", cache_write_1h: "3", output: "15" },
+            context_tokens: 400_000,
+          },
+        },
+      }),
+  });
+});
+after(() => here.close());
+
+/** 16,384 tokens of 28 x 28 pixels, the most that these servers allow. */
+const MOST = 12_845_056;
+
+function png(): string {
+  const head = Buffer.alloc(60);
+  head.write("\x89PNG\r\n\x1a\n", 0, "latin1");
+  head.writeUInt32BE(13, 8);
+  head.write("IHDR", 12, "latin1");
+  head.writeUInt32BE(8, 16);
+  head.writeUInt32BE(8, 20);
+  return `data:image/png;base64,${head.toString("base64")}`;
+}
+
+const url = png();
+const FORMS = [
+  { type: "image_url", image_url: { url }, min_pixels: MOST },
+  { type: "image_url", image_url: { url, min_pixels: MOST } },
+  { type: "image_url", image_url: url, min_pixels: String(MOST) },
+  { type: "image", image: url, min_pixels: MOST },
+  { type: "image_url", image_url: { url }, min_pixels: [MOST, MOST] },
+  { type: "image_url", image_url: { url }, min_pixels: 1e300 },
+];
+
+for (const part of FORMS) {
+  test(`${JSON.stringify(part).replaceAll(url, "…")}: twenty are refused on a balance for two`, async () => {
+    const account = await here.account({ usd: "0.20" });
+    const sent = here.simulator.count;
+    const content = Array.from({ length: 20 }, () => part);
+    const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content }] });
+    assert.deepEqual([reply.status, (await errorOf(reply)).cause], [403, "insufficient_balance"]);
+    assert.equal(here.simulator.count, sent);
+    await assertAtRest(here, account);
+  });
+}
+
+test("the hold covers what the server counts, and a smaller figure lowers no hold", async () => {
+  const account = await here.account();
+  const held = async (more: object) => {
+    const part = { type: "image_url", image_url: { url }, ...more };
+    const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content: [part] }] });
+    assert.equal(reply.status, 200, await reply.clone().text());
+    await reply.text();
+    await assertAtRest(here, account);
+    return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
+  };
+  const [usual, least, most] = [await held({}), await held({ min_pixels: 3_136 }), await held({ min_pixels: MOST })];
+  assert.ok(least - usual < 100_000n, "only the text of the member is added");
+  assert.ok(most > 16_384n * 3_000n);
+});
