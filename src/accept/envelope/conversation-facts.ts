@@ -1,8 +1,9 @@
 /** Everything that the envelope needs to know about a conversation, collected in one walk. */
 
-import type { Refusal } from "../../values/errors.ts";
+import { type Refusal, refusal } from "../../values/errors.ts";
 import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import { formBytes, hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
+import { tierFault, tierOf } from "../../values/members/tier.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { mayBeAddress, mayHoldAddress, refusedAddress } from "./addresses.ts";
 import { type Met, member, type Visitor, visitConversation, visitUnder } from "./conversation.ts";
@@ -25,6 +26,8 @@ export class ConversationFacts implements Visitor {
   #mayWeigh = false;
   /** Whether the current object has a member that may be an address and does not hold media. */
   #mayName = false;
+  /** Whether the current object is an item that may change the reasoning. */
+  #mayConfigure = false;
 
   constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol, json);
@@ -39,6 +42,7 @@ export class ConversationFacts implements Visitor {
       this.#mayWeigh = true;
       return;
     }
+    if (name === "reasoning" && under === "input") this.#mayConfigure = true;
     this.#mayName ||= mayBeAddress(name);
     this.refused ??= this.#names.refused(name, under);
   }
@@ -48,8 +52,21 @@ export class ConversationFacts implements Visitor {
     if (this.#mayWeigh || this.#mayName || mayHoldAddress(met.under)) this.refused ??= refusedAddress(met);
     this.#mayWeigh = false;
     this.#mayName = false;
+    if (this.#mayConfigure) this.refused ??= refusedMode(met.node);
+    this.#mayConfigure = false;
     this.tools.see(met);
   }
+}
+
+/**
+ * The refusal of an item that asks for a reasoning mode (`configuration_update`). A mode has prices of its own, for the
+ * whole request, and no item may change them.
+ */
+function refusedMode({ reasoning }: JsonObject): Refusal | undefined {
+  const asked = Array.isArray(reasoning) ? reasoning : [reasoning];
+  if (asked.every((one) => !(tierFault({ reasoning: one }) ?? tierOf({ reasoning: one })))) return undefined;
+  const detail = 'The mode has a price only as "reasoning.mode" of the request.';
+  return refusal("unsupported_parameter", { param: "input[].reasoning.mode", detail });
 }
 
 /** Types of `tool_choice` that do not name a hosted tool. */

@@ -82,6 +82,7 @@ const REFUSED: readonly (readonly [Protocol, Fields, string])[] = [
   ["messages", { tools: [{ type: "advisor_20260301", name: "advisor", model: "dear" }] }, "tools"],
   ["responses", { models: ["o1-pro"] }, "models"],
   ["responses", { reasoning: { mode: "pro" } }, "reasoning.mode"],
+  ["responses", { input: [{ type: "configuration_update", reasoning: { mode: "pro" } }] }, "input[].reasoning.mode"],
   ["responses", { max_tokens: 100_000 }, "max_tokens"],
   [
     "responses",
