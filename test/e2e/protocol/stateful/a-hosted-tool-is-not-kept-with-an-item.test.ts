@@ -96,7 +96,8 @@ test("a model that also has an upstream without a memory uses that one", async (
   const reply = await ask(here, "responses", account.key, { model: "either", input: offering(SEARCH), store: true });
   assert.equal(reply.status, 200, await reply.clone().text());
   await reply.text();
-  assert.equal((here.simulator.requests.at(-1)?.json as Fields).store, false);
+  const sent = here.simulator.requests.at(-1)?.json as Fields;
+  assert.equal(sent.store, false);
   await assertAtRest(here, account);
 });
 
