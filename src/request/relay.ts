@@ -56,7 +56,7 @@ interface RelayedBill {
    */
   disconnectPlan(counts: SeenCounts, delivered: boolean): DisconnectPlan | undefined;
   /** Makes the charge durable and sends it to the store. */
-  settle(end: StreamEnd): Promise<void>;
+  settle(end: StreamEnd): Promise<unknown>;
 }
 
 interface StreamParts {

@@ -5,12 +5,10 @@
 import { readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
 import type { Reply } from "../accept/reply.ts";
-import type { Permit } from "../admit/permit.ts";
 import { openExchange } from "../convert/bridge.ts";
 import { NOTHING_PRODUCED } from "../convert/produced.ts";
 import { asksToThink } from "../convert/thinking-asked.ts";
 import type { Ending } from "../settle/meter.ts";
-import { inTime } from "../store/middleware/breakers.ts";
 import { ERROR_ROWS, isRefusal, type Refusal, refusal } from "../values/errors.ts";
 import type { Protocol } from "../values/protocol.ts";
 import { admitRequest, openHold } from "./admission.ts";
@@ -19,7 +17,7 @@ import { conversionOf, enterFlight, pickUpstream } from "./pick.ts";
 import { readRequest } from "./receive.ts";
 import { presentedKey, refuseBadKey, render } from "./refuse.ts";
 import type { ModelEndpoint, PipelineParts, Run } from "./run.ts";
-import { settleRequest } from "./settlement.ts";
+import { keyFreed, settleRequest } from "./settlement.ts";
 
 const MODEL_PATH: ModelEndpoint = {
   pathSuffix: undefined,
@@ -27,9 +25,6 @@ const MODEL_PATH: ModelEndpoint = {
   open: openExchange,
   refused: (refused) => refused,
 };
-
-/** How long a refusal waits for the store to free its idempotency key. */
-const KEY_FREE_MS_MAX = 400;
 
 /** Nothing reached an upstream, or nothing came back: the hold is voided. */
 const NOTHING_HAPPENED: Ending = {
@@ -73,10 +68,11 @@ export async function serveModel(
   };
   try {
     const refused = await takeSteps(run, parts);
-    if (refused && run.permit?.idempotency) await freeKey(run, run.permit, parts);
+    if (refused) await freeKey(run, parts);
     if (refused) refuse(run, refused, parts);
   } catch (error) {
     record.crashed(error);
+    await freeKey(run, parts);
     if (reply.opened) reply.destroy();
     else refuse(run, refusal("internal"), parts);
   } finally {
@@ -89,14 +85,11 @@ export async function serveModel(
   }
 }
 
-/**
- * Frees the idempotency key of a request that failed, before its answer: with that the client may repeat the request at
- * another process, which would find the key taken. A store that does not answer delays the answer for a short time only.
- */
-async function freeKey(run: Run, { tag }: Permit, parts: PipelineParts): Promise<void> {
+/** Frees the idempotency key of a request that failed, if it has one, before its answer. */
+async function freeKey(run: Run, parts: PipelineParts): Promise<void> {
+  if (!run.permit?.idempotency || run.settled) return;
   await releaseHold(run, parts);
-  const settled = parts.settler.unsettled(tag);
-  if (settled) await inTime(parts.clock, KEY_FREE_MS_MAX, settled).catch(() => {});
+  await keyFreed(run, parts);
 }
 
 /** Settles a request without an answer. After a defect here, the hold ends by its own time. */

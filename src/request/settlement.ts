@@ -7,6 +7,7 @@ import { CheckpointPace } from "../settle/journal.ts";
 import { BRAKE, type Ending } from "../settle/meter.ts";
 import type { Pace } from "../settle/observed.ts";
 import type { ExtendAnswer } from "../store/extension.ts";
+import { inTime } from "../store/middleware/breakers.ts";
 import { type NanoUsd, nanoUsd } from "../values/money.ts";
 import type { Usage } from "../values/tokens/usage.ts";
 import { attemptFactsOf, type DisconnectPlan, disconnectPlanOf, learn, paceOf } from "./disconnect.ts";
@@ -14,6 +15,9 @@ import { type ExtensionOutcome, HoldExtension } from "./hold-extension.ts";
 import type { StreamEnd } from "./relay.ts";
 import type { PipelineParts, Run } from "./run.ts";
 import type { SeenCounts } from "./silence.ts";
+
+/** How long the end of an answer waits for the store to free the request's idempotency key. */
+const KEY_FREE_MS_MAX = 400;
 
 type AnsweredBy = Pick<Answered<unknown>, "route" | "attempts">;
 
@@ -88,16 +92,34 @@ export class StreamBill {
     return disconnectPlanOf(this.#run, this.#admitted, stream, this.#parts);
   }
 
-  /** Makes the charge durable and sends it to the store. */
-  settle({ reason, counts, ...end }: StreamEnd): Promise<void> {
+  /** Makes the charge durable and sends it to the store. If nothing is charged, the idempotency key is free then. */
+  settle({ reason, counts, ...end }: StreamEnd): Promise<unknown> {
     const { route } = this.#answered;
-    return settleRequest(this.#run, { ...end, route, tier: this.#tier, cause: reason, measured: counts }, this.#parts);
+    const ending: Ending = { ...end, route, tier: this.#tier, cause: reason, measured: counts };
+    const settled = settleRequest(this.#run, ending, this.#parts);
+    if (!this.#admitted.idempotency) return settled;
+    return settled.then((voided) => (voided ? keyFreed(this.#run, this.#parts) : undefined));
   }
 }
 
-/** Posts or voids the hold, once; resolves when the charge is durable and on its way to the store. */
-export async function settleRequest(run: Run, ending: Ending, parts: PipelineParts): Promise<void> {
-  if (!run.permit || run.settled) return;
+/**
+ * Resolves when the store has taken the request's settlement, and so has freed its idempotency key: with the end of its
+ * answer the client may repeat the request at another process, which would find the key taken. A store that does not
+ * answer delays that end for a short time only, and a client that disconnects ends the wait.
+ */
+export async function keyFreed({ permit, reply }: Run, { settler, clock }: PipelineParts): Promise<void> {
+  const settled = permit && settler.unsettled(permit.tag);
+  if (!settled || reply.gone) return;
+  const gone = new Promise<void>((resolve) => reply.onGone(resolve));
+  await inTime(clock, KEY_FREE_MS_MAX, Promise.race([settled, gone])).catch(() => {});
+}
+
+/**
+ * Posts or voids the hold, once; resolves when the charge is durable and on its way to the store.
+ * @returns whether this has voided the hold.
+ */
+export async function settleRequest(run: Run, ending: Ending, parts: PipelineParts): Promise<boolean> {
+  if (!run.permit || run.settled) return false;
   run.settled = true;
   const { route } = ending;
   const pace = route && paceOf(run, route, parts);
@@ -114,4 +136,5 @@ export async function settleRequest(run: Run, ending: Ending, parts: PipelinePar
   if (route && run.endpoint.pathSuffix === undefined) learn(route, ending.measured, parts);
   await settled;
   run.record.settled();
+  return charge.ask.voided;
 }
