@@ -4,7 +4,7 @@
  * header and the number of bytes, so neither is trusted unless the other one agrees.
  */
 import { isUtf8 } from "node:buffer";
-import { isObject, type JsonObject, textOf } from "../../values/json-object.ts";
+import { arrayOf, isObject, type JsonObject, textOf } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
 import { charsetOf, decodeCharset, isReadAsUtf8 } from "../../wire/charset.ts";
 import { type Met, member } from "./conversation.ts";
@@ -15,7 +15,9 @@ import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
-  "image_url input_audio file file_data file_url source audio_url video_url image document_url result".split(" "),
+  "image_url input_audio file file_data file_url source audio_url video_url image images document_url result".split(
+    " ",
+  ),
 );
 
 /** Collects the media of one body. */
@@ -36,9 +38,12 @@ export class MediaCount {
   see({ node, under }: Met, mayWeigh: boolean): void {
     const before = this.pieces.length;
     if (mayWeigh) this.#weigh(node);
-    if (this.pieces.length > before || !PART_LISTS.has(under)) return;
-    const kind = unmeasured(node);
-    if (kind) this.#unknown(kind);
+    if (this.pieces.length === before && PART_LISTS.has(under)) {
+      const kind = unmeasured(node);
+      if (kind) this.#unknown(kind);
+    }
+    if (!mayWeigh) return;
+    for (let left = listedImages(node) - (this.pieces.length - before); left > 0; left--) this.#unknown("image");
   }
 
   #weigh(node: JsonObject): void {
@@ -101,6 +106,21 @@ export class MediaCount {
     else this.places.set(holder as object, [name]);
     this.base64Bytes += (data as string).length;
   }
+}
+
+/** Members in which some servers also take a list of images. */
+const IMAGE_LISTS = ["image_url", "image", "images"] as const;
+
+/** How many images an object lists; those with media members of their own are visited separately. */
+function listedImages(node: JsonObject): number {
+  let listed = 0;
+  for (const name of IMAGE_LISTS) {
+    const held = node[name];
+    for (const one of arrayOf(isObject(held) ? held.url : held)) {
+      if (!isObject(one) || !Object.keys(one).some((inner) => MEDIA_NAMES.has(inner))) listed++;
+    }
+  }
+  return listed;
 }
 
 interface Base64Text {
