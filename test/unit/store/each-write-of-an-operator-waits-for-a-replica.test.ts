@@ -3,44 +3,12 @@
  * hangs, the operator hears of each write that it may be lost.
  */
 import assert from "node:assert/strict";
-import test, { type TestContext } from "node:test";
+import test from "node:test";
 import { type Store, UnconfirmedError } from "../../../src/store/contract.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
-import { startRedis } from "../../rig/redis.ts";
-import { until } from "../settle/lossy-scene.ts";
-import { codeHashOf, DAY_MS, hashOf, makeAccount, tagOf } from "./asks.ts";
-import { openUrl } from "./benches.ts";
+import { codeHashOf, hashOf, tagOf } from "./asks.ts";
+import { behindAHangingReplica, CARD, CODE, codesOf, MADE, REDEEMED, type Tag, VOIDED } from "./hanging-replica.ts";
 
-const CARD = { card: "day", plan: "pro", group: "cards", lastsMs: DAY_MS };
-const CODE = {
-  ...CARD,
-  starts: "at_redemption",
-  quota: nanoUsd(5n),
-  expiresAtMs: undefined,
-  batch: undefined,
-} as const;
-const [MADE, VOIDED, REDEEMED] = ["code_made", "code_voided", "code_redeemed"] as const;
-const codesOf = (...ids: readonly string[]) => ids.map((id) => ({ id, hash: codeHashOf(id) }));
-
-/** A store whose replica has an account with a key and two codes, and answers no more. */
-async function behindAHangingReplica(t: TestContext) {
-  const primary = await startRedis();
-  t.after(() => primary.stop());
-  const replica = await startRedis({ args: ["--replicaof", "127.0.0.1", `${primary.port}`] });
-  t.after(() => replica.stop());
-  await until("the primary has no replica", async () =>
-    (await primary.command("INFO", "replication")).includes("state=online"),
-  );
-  const store = await openUrl(primary);
-  t.after(() => store.close());
-  const tag = await makeAccount(store, "Operated", { funds: 100n });
-  await store.createKey(tag, { id: "key_1", hash: hashOf("one"), group: "big" });
-  await store.createCodes(CODE, codesOf(VOIDED, REDEEMED), undefined);
-  replica.freeze();
-  return { operators: store.confirming(), tag };
-}
-
-type Tag = ReturnType<typeof tagOf>;
 const WRITES: readonly (readonly [name: string, write: (store: Store, tag: Tag) => Promise<unknown>])[] = [
   ["createAccount", (store) => store.createAccount({ tag: tagOf("Another"), name: "another", plan: "free" })],
   ["setPlan", (store, tag) => store.setPlan(tag, "pro")],

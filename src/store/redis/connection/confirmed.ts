@@ -3,7 +3,9 @@
  * write that an operator saw succeed (docs/failure-model.md invariant 35, row B6). They use a connection of their own,
  * because WAIT blocks all later commands on the same one.
  */
+import type { AccountTag } from "../../../values/key.ts";
 import { type Store, UnconfirmedError } from "../../contract.ts";
+import type { RedeemAnswer } from "../../records.ts";
 import { accountKey, CODE_INDEX, codeKey, NAME_INDEX, signInsKey } from "../keys.ts";
 import type { RedisConnection } from "./connect.ts";
 
@@ -15,26 +17,38 @@ export type Confirm = (keys: readonly string[], answer: unknown) => Promise<void
 
 /** @param store works on `connection` and on no other. */
 export function confirmedWrites(store: Store, connection: RedisConnection): Partial<Store> {
-  const sure = async <T>(keys: readonly string[], write: () => Promise<T>): Promise<T> => {
+  const sure = async <T>(
+    keys: readonly string[],
+    write: () => Promise<T>,
+    wasRefused: (answer: T) => boolean = () => false,
+  ): Promise<T> => {
     const confirm = confirmOn(connection);
     const answer = await write();
-    await confirm(keys, answer);
+    if (!wasRefused(answer)) await confirm(keys, answer);
     return answer;
   };
+  // An error after a refusal would say that the change was made.
+  const given = <T>(tag: AccountTag, write: () => Promise<T>) => sure([accountKey(tag)], write, isNothing);
   return {
     createAccount: (account) => sure([accountKey(account.tag), NAME_INDEX], () => store.createAccount(account)),
-    setPlan: (tag, ...ask) => sure([accountKey(tag)], () => store.setPlan(tag, ...ask)),
-    setAccountLimits: (tag, ...ask) => sure([accountKey(tag)], () => store.setAccountLimits(tag, ...ask)),
-    setNotifyBelow: (tag, ...ask) => sure([accountKey(tag)], () => store.setNotifyBelow(tag, ...ask)),
-    changeAccount: (tag, ...ask) => sure([accountKey(tag)], () => store.changeAccount(tag, ...ask)),
-    renameAccount: (tag, ...ask) => sure([accountKey(tag), NAME_INDEX], () => store.renameAccount(tag, ...ask)),
-    closeAccount: (tag, ...ask) => sure([accountKey(tag)], () => store.closeAccount(tag, ...ask)),
-    createKey: (tag, ...ask) => sure([accountKey(tag)], () => store.createKey(tag, ...ask)),
-    changeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.changeKey(tag, ...ask)),
-    rotateKey: (tag, ...ask) => sure([accountKey(tag)], () => store.rotateKey(tag, ...ask)),
-    revokeKey: (tag, ...ask) => sure([accountKey(tag)], () => store.revokeKey(tag, ...ask)),
-    credit: (tag, ...ask) => sure([accountKey(tag)], () => store.credit(tag, ...ask)),
-    grant: (tag, ...ask) => sure([accountKey(tag)], () => store.grant(tag, ...ask)),
+    setPlan: (tag, ...ask) => given(tag, () => store.setPlan(tag, ...ask)),
+    setAccountLimits: (tag, ...ask) => given(tag, () => store.setAccountLimits(tag, ...ask)),
+    setNotifyBelow: (tag, ...ask) => given(tag, () => store.setNotifyBelow(tag, ...ask)),
+    changeAccount: (tag, ...ask) => given(tag, () => store.changeAccount(tag, ...ask)),
+    renameAccount: (tag, ...ask) =>
+      sure([accountKey(tag), NAME_INDEX], () => store.renameAccount(tag, ...ask), isNothing),
+    closeAccount: (tag, ...ask) => given(tag, () => store.closeAccount(tag, ...ask)),
+    createKey: (tag, ...ask) => given(tag, () => store.createKey(tag, ...ask)),
+    changeKey: (tag, ...ask) => given(tag, () => store.changeKey(tag, ...ask)),
+    rotateKey: (tag, ...ask) => given(tag, () => store.rotateKey(tag, ...ask)),
+    revokeKey: (tag, ...ask) => given(tag, () => store.revokeKey(tag, ...ask)),
+    credit: (tag, ...ask) =>
+      sure(
+        [accountKey(tag)],
+        () => store.credit(tag, ...ask),
+        ({ outcome }) => !COUNTED.has(outcome),
+      ),
+    grant: (tag, ...ask) => given(tag, () => store.grant(tag, ...ask)),
     createCodes: (...ask) =>
       sure([CODE_INDEX, ...ask[1].map(({ hash }) => codeKey(hash))], () => store.createCodes(...ask)),
     archiveLedger: (tag, ...ask) => sure([accountKey(tag)], () => store.archiveLedger(tag, ...ask)),
@@ -42,8 +56,25 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     takeSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.takeSignIn(owner, ...ask)),
     dropSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.dropSignIn(owner, ...ask)),
     dropSignIns: (owner, ...ask) => sure([signInsKey(owner)], () => store.dropSignIns(owner, ...ask)),
-    redeem: (ask) => sure([accountKey(ask.tag), codeKey(ask.hash)], () => store.redeem(ask)),
+    redeem: (ask) =>
+      sure(
+        [accountKey(ask.tag), codeKey(ask.hash)],
+        () => store.redeem(ask),
+        ({ outcome }) => !REDEEMED.has(outcome),
+      ),
   };
+}
+
+/** The outcomes of a payment and of a redemption that stand for a write, now or earlier. */
+const COUNTED: ReadonlySet<string> = new Set<Awaited<ReturnType<Store["credit"]>>["outcome"]>([
+  "credited",
+  "duplicate",
+]);
+const REDEEMED: ReadonlySet<string> = new Set<RedeemAnswer["outcome"]>(["redeemed", "again"]);
+
+/** Whether a write was refused: what it is about does not exist, or has too many, or another account has the name. */
+function isNothing(answer: unknown): boolean {
+  return answer === undefined || answer === "too_many" || answer === "taken";
 }
 
 /**
