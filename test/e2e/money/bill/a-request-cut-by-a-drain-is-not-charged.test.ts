@@ -11,6 +11,7 @@ import test, { after, before } from "node:test";
 import { type GatewayHere, spawnGateway, startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { untilSettled } from "../../../unit/settle/lossy-scene.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import { ask, errorOf, memoOf, PROTOCOL_LIST } from "../../protocol/whole/asking.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./disconnecting-clients.ts";
@@ -21,7 +22,9 @@ let redis: TestRedis;
 let here: GatewayHere;
 before(async () => {
   redis = await startRedis();
-  here = await startGatewayHere({ config: pricedConfig, store: redis.url, clock: new HandClock() });
+  // With a clock that stands still, a settlement that Redis did not answer in time would never be sent again.
+  const store = { store: redis.url, storeTimes: PATIENT };
+  here = await startGatewayHere({ config: pricedConfig, ...store, clock: new HandClock() });
 });
 after(async () => {
   await here?.close();

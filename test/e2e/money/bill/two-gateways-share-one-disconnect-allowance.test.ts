@@ -7,6 +7,7 @@ import test from "node:test";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
 import { untilSettled } from "../../../unit/settle/lossy-scene.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import { HandClock } from "../../protocol/whole/hand-clock.ts";
 import { bodyOfTokens, leaveAtOnce, linesOf, sumOf } from "./disconnecting-clients.ts";
 import { pricedConfig } from "./rig.ts";
@@ -15,7 +16,9 @@ test("of twelve disconnects at 0.06 each on two gateways at once, eight are abso
   const redis = await startRedis();
   t.after(() => redis.stop());
   const start = async () => {
-    const gateway = await startGatewayHere({ config: pricedConfig, store: redis.url, clock: new HandClock() });
+    // With a clock that stands still, a settlement that Redis did not answer in time would never be sent again.
+    const store = { store: redis.url, storeTimes: PATIENT };
+    const gateway = await startGatewayHere({ config: pricedConfig, ...store, clock: new HandClock() });
     t.after(() => gateway.close());
     return gateway;
   };
