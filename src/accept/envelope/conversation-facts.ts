@@ -92,6 +92,14 @@ function mayOffer({ node, under }: Met): boolean {
   return isGiven(node.type) && !CHANGES.has(node.type);
 }
 
+/**
+ * Whether a tool without a type only repeats what an MCP server has listed (`mcp_list_tools`, `mcp_tool_listing`). In
+ * responses, a client's own tool has a type; in messages, one of the conversation is in a `definition`.
+ */
+function isListed(protocol: Protocol, { node, under }: Met): boolean {
+  return protocol !== "chat" && under === "tools" && !isGiven(node.type);
+}
+
 /** Collects the types of the hosted tools that one body asks for, each once. */
 class HostedTools {
   readonly types = new Set<string>();
@@ -110,7 +118,7 @@ class HostedTools {
     this.#protocol = protocol;
     this.#json = json;
     const tools = toolsIn(json.tools);
-    for (const tool of tools) this.#see(tool);
+    for (const tool of tools) this.#see(tool, true);
     this.hasOwn ||= Array.isArray(json.functions) && json.functions.length > 0;
     this.#seeChoice(json.tool_choice, tools);
   }
@@ -137,7 +145,7 @@ class HostedTools {
   see(met: Met): void {
     if (!mayOffer(met)) return;
     const { node } = met;
-    const type = this.#see(node);
+    const type = this.#see(node, !isListed(this.#protocol, met));
     if (type !== undefined && !this.#offeredInItems().has(node)) this.#demand(type);
   }
 
@@ -152,11 +160,14 @@ class HostedTools {
     this.demanded.add(type);
   }
 
-  /** @returns the type of a hosted tool; undefined for a client's own tool. */
-  #see(tool: JsonObject): string | undefined {
+  /**
+   * @param isOffered whether the model may call it.
+   * @returns the type of a hosted tool; undefined for a client's own tool.
+   */
+  #see(tool: JsonObject, isOffered: boolean): string | undefined {
     const type = hostedType(this.#protocol, tool);
     if (type !== undefined) this.types.add(type);
-    else if (tool.type !== "namespace") this.hasOwn = true;
+    else if (isOffered && tool.type !== "namespace") this.hasOwn = true;
     this.formBytes += formBytes(this.#protocol, tool);
     return type;
   }

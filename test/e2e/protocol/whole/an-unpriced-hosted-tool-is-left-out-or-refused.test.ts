@@ -168,6 +168,34 @@ const DEMANDED: readonly (readonly [string, Protocol, Fields])[] = [
   ],
   ["no other tool is offered", "responses", { tools: [SEARCH] }],
   [
+    "an MCP server has listed others earlier",
+    "responses",
+    {
+      tools: [SEARCH],
+      tool_choice: "required",
+      input: [
+        { role: "user", content: "x" },
+        { type: "mcp_list_tools", server_label: "m", tools: [{ name: "f", input_schema: {} }] },
+      ],
+    },
+  ],
+  [
+    "an MCP server has listed others earlier",
+    "messages",
+    {
+      tools: [{ type: "web_search_20250305", name: "web_search" }],
+      tool_choice: { type: "any" },
+      messages: [
+        { role: "user", content: "x" },
+        {
+          role: "assistant",
+          content: [{ type: "mcp_tool_listing", mcp_server_name: "m", tools: [{ name: "f", input_schema: {} }] }],
+        },
+        { role: "user", content: "x" },
+      ],
+    },
+  ],
+  [
     "the choice is its name",
     "messages",
     {
@@ -186,7 +214,7 @@ const DEMANDED: readonly (readonly [string, Protocol, Fields])[] = [
 ];
 
 for (const [name, protocol, fields] of DEMANDED) {
-  test(`refused: ${name}`, async () => {
+  test(`${protocol}: refused: ${name}`, async () => {
     const before = here.simulator.count;
     const reply = await ask(here, protocol, account.key, fields);
     const error = await errorOf(reply);
