@@ -7,6 +7,7 @@ import { creditAccounts } from "../names.ts";
 import { type Account, type AccountChange, type AccountName, LABELS_MAX, type Page } from "../records.ts";
 import { budgetsOfAccount } from "./budgets.ts";
 import type { Context } from "./context.ts";
+import { sweepHolds } from "./live.ts";
 import { balanceNotice, noteNotice } from "./notices.ts";
 import { appendLine, findAccountRow, toAccount } from "./rows.ts";
 
@@ -197,8 +198,12 @@ export function credit(
   }
   if (account.status === "closed" && payment.amount > 0n && !payment.again) return { outcome: "closed" };
   const balance = account.balance + payment.amount;
-  const free = balance - context.live(tag).held;
-  if (free < 0n || balance > NANO_USD_MAX || account.topped + payment.amount > TOTAL_MAX) return { outcome: "refused" };
+  const live = context.live(tag);
+  const isCovered = (): boolean => balance >= live.held;
+  // An idle account may have expired holds: they keep no funds from being taken.
+  while (payment.amount < 0n && !isCovered() && sweepHolds(live, nowMs));
+  if (!isCovered() || balance > NANO_USD_MAX || account.topped + payment.amount > TOTAL_MAX)
+    return { outcome: "refused" };
   db.commitFull(() => {
     db.run("UPDATE accounts SET bal = bal + ?1, topped = topped + ?1 WHERE tag = ?2", payment.amount, tag);
     db.run("INSERT INTO payments (tag, id, amount) VALUES (?, ?, ?)", tag, payment.id, payment.amount);

@@ -21,7 +21,7 @@ import {
   type NewKeyRecord,
 } from "../records.ts";
 import type { Runner } from "./connection/runner.ts";
-import { accountKey, ledgerKey, paymentsKey } from "./keys.ts";
+import { accountKey, expiriesKey, holdsKey, ledgerKey, paymentsKey } from "./keys.ts";
 import { readAccount } from "./names.ts";
 import { entriesOf, toBudgets, toEntitlement, toFormerKey, toKey, toKeyUse } from "./records.ts";
 import type { Scripts } from "./scripts.ts";
@@ -223,7 +223,7 @@ export async function credit(
   const size = amount < 0n ? -amount : amount;
   const reply = (await runner.script(
     scripts.credit,
-    [accountKey(tag), paymentsKey(tag), ledgerKey(tag)],
+    [accountKey(tag), paymentsKey(tag), ledgerKey(tag), holdsKey(tag), expiriesKey(tag)],
     [
       id,
       `${amount}`,

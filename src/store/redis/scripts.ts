@@ -37,7 +37,7 @@ const PARTS = {
   "key-rotate": ["common", "key"],
   "key-uses": [],
   "key-read": ["common", "key", "card", "cards", "card-texts"],
-  credit: [...CHANGING, "notices", "ledger"],
+  credit: [...CHANGING, "notices", ...LIMITS, "holds", "sweep", "ledger"],
   grant: [...CHANGING, "card", "cards", "card-texts", "ledger"],
   "cards-read": ["common", "card", "cards", "card-texts"],
   "limits-read": ["common", "holds"],

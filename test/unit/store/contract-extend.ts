@@ -164,6 +164,20 @@ export function extensionTimeTests(ask: Ask): void {
     }
   });
 
+  test("expired holds keep no funds from being taken, and others do", async () => {
+    const { store, nowMs, setTime } = ask();
+    const startMs = nowMs();
+    const tag = await makeAccount(store, "Xrefund", { funds: 10_000n });
+    for (let rid = 1; rid <= 2 * SWEEP_MAX + 1; rid++)
+      admitted(await store.admit(admitAsk({ tag, requestId: ridOf(rid), holdTtlMs: rid === 1 ? 2_000 : 1_000 })));
+    const payOut = { id: "out", amount: -9_900n, kind: "adjust", note: "" } as const;
+    assert.deepEqual(await store.credit(tag, payOut), { outcome: "refused" });
+    setTime(startMs + 1_000);
+    assert.deepEqual(await store.credit(tag, { ...payOut, amount: -9_901n }), { outcome: "refused" });
+    assert.deepEqual(await store.credit(tag, payOut), { outcome: "credited", balance: 100n });
+    assert.equal((await stateOf(store, tag)).account.held, 100n);
+  });
+
   test("an expired hold is not raised, and an extension does not prolong a hold (invariant 9)", async () => {
     const { store, nowMs, setTime } = ask();
     const startMs = nowMs();

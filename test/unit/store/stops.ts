@@ -382,6 +382,12 @@ export const SCENES: readonly Scene[] = [
     act: ({ store }) => store.credit(TAG, { id: "p1", amount: -500n, kind: "adjust", note: "" }),
   },
   {
+    name: "a negative adjustment of what expired holds kept",
+    script: "credit",
+    prepare: (s) => expired(s),
+    act: ({ store }) => store.credit(TAG, { id: "p1", amount: -1_000n, kind: "adjust", note: "" }),
+  },
+  {
     name: "an adjustment with a notice",
     script: "credit",
     prepare: (s) => told(account(s)),

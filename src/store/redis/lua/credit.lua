@@ -1,8 +1,8 @@
 -- Adds or takes funds, once per payment id.
--- KEYS account payments ledger
+-- KEYS account payments ledger holds expiries
 -- ARGV id, amount (signed), absolute amount, kind, debit, credit, note, most in total, '1' for a replay, and notice
 -- terms (notices.lua)
-local payments, ledger = KEYS[2], KEYS[3]
+local payments, ledger, holds, expiries = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local size = amount(ARGV[3])
 if not size then return bad('amount') end
 local moved = size
@@ -28,7 +28,12 @@ end
 if status == 'closed' and moved > 0 and ARGV[9] ~= '1' then return { 'closed' } end
 local before = stored_number(bal, account .. ' bal')
 local after = before + moved
-if not (after - stored_number(held, account .. ' held') >= 0 and after <= AMOUNT_MAX) then return { 'refused' } end
+local function is_covered() return after - stored_number(held, account .. ' held') >= 0 end
+-- An idle account may have expired holds: they keep no funds from being taken.
+while moved < 0 and not is_covered() and sweep(account, holds, expiries, now) do
+  todo, bal, held, topped, seq = read()
+end
+if not (is_covered() and after <= AMOUNT_MAX) then return { 'refused' } end
 topped = plus(topped, ARGV[2], account .. ' topped')
 local most = ARGV[8]
 local is_negative = string.sub(topped, 1, 1) == '-'
