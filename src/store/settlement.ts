@@ -136,14 +136,17 @@ export type SettleAnswer =
    * exists, or its lines do not. No script of this version leaves that state. Nothing was changed.
    */
   | { readonly outcome: "half_written"; readonly recorded: NanoUsd }
-  /** Admitted more than 48 h ago on the store's clock, and no longer held; nothing was changed. */
+  /** Admitted more than 48 h ago on the store's clock, no longer held, and without a line; nothing was changed. */
   | { readonly outcome: "stale" }
   /** The account does not exist (a store that lost data). */
   | { readonly outcome: "unknown_account" };
 
-/** A settlement without a hold is refused when its admission is older than this on the store's clock. */
+/** A settlement without hold, mark and line is refused when its admission is older than this on the store's clock. */
 export const SETTLE_HORIZON_MS = 48 * 3_600_000;
-/** How long a settled mark lives: twice the horizon, so that no replay can come after the mark is gone, unless the clock was ahead. */
+/**
+ * How long a settled mark lives: twice the horizon, so that a replay that comes after the mark is gone, and does not find its line, is
+ * stale, unless the clock was ahead.
+ */
 export const SETTLED_MARK_MS = 2 * SETTLE_HORIZON_MS;
 /**
  * Among how many lines a settlement without hold and mark looks for lines of its request. After a loss of data, each charge that is sent again pays for this: with 64

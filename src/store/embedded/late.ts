@@ -1,6 +1,7 @@
 /**
  * Settlements without a hold: they are late, or sent again. The mark of such a request may be gone although its lines
- * are there, because a clock that was ahead for days has made it expire. `redis/lua/settle.lua` does the same.
+ * are there, because its gateway was down for days, or because a clock that was ahead for days has made it expire.
+ * `redis/lua/settle.lua` does the same.
  */
 import { LATE_LINES_MAX, type SettleAsk } from "../settlement.ts";
 import type { Context } from "./context.ts";

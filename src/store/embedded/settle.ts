@@ -59,9 +59,9 @@ export function settle(context: Context, asked: SettleAsk): Promise<SettleAnswer
   }
   // A held request was not settled before, however long ago the clock says that it was admitted.
   if (hold === undefined) {
-    if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
     const late = lateAnswer(context, asked, account.seq, nowMs);
     if (late) return late;
+    if (nowMs - asked.admittedAtMs > SETTLE_HORIZON_MS) return { outcome: "stale" };
   }
 
   // The sweep may have released this hold as expired.

@@ -63,10 +63,9 @@ if mark then
 end
 -- A held request was not settled before, however long ago the clock says that it was admitted.
 if not stored then
-  if now - admitted_at > horizon then return { 'stale' } end
-  -- It is late, or sent again. Its mark may be gone although its lines are there, because a clock that was ahead for
-  -- days has made it expire. Lines are written when a request ends, so they come after its admission, unless the clock
-  -- has changed between.
+  -- It is late, or sent again. Its mark may be gone although its lines are there, because its gateway was down for days,
+  -- or because a clock that was ahead for days has made it expire. Lines are written when a request ends, so they come
+  -- after its admission, unless the clock has changed between.
   local low, high = 1, stored_number(seq, account .. ' seq')
   while low < high do
     local middle = math.floor((low + high) / 2)
@@ -90,6 +89,7 @@ if not stored then
     redis.call('SET', settled, cjson.encode({ is_left and sum or args[4], '', first }), 'PXAT', text(now + mark_ms))
     return { 'duplicate' }
   end
+  if now - admitted_at > horizon then return { 'stale' } end
 end
 
 local record, hold
