@@ -229,7 +229,12 @@ function builtInPage(consoleUrl: string | undefined): Buffer {
   return Buffer.from(
     `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>Tollgate</title></head>
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Tollgate</title>
+</head>
 <body>
 <h1>Tollgate</h1>
 ${

@@ -5,12 +5,13 @@
 import { T } from "../texts/texts.ts";
 
 /**
- * An amount in US dollars with all its digits, at least two after the point.
+ * An amount in US dollars with all its digits, at least two after the point. Thousands are separated by a narrow space at
+ * which no line breaks.
  * @param text as the gateway writes it: `12.5`, `-0.000000001`
  */
 export function usd(text: string): string {
   const [whole = "0", fraction = ""] = text.split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, " ");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, "\u202f");
   return T.common.usd(`${grouped}.${fraction.padEnd(2, "0")}`);
 }
 

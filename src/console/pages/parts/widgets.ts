@@ -210,6 +210,13 @@ function withPlaces(content: ComponentChildren, lacking: number): ComponentChild
   return lacking === 0 ? content : html`${content}<span class="places" data-digits=${"0".repeat(lacking)}></span>`;
 }
 
+/** How an attempt ended, or why, in words; the ledger's own word is in the tooltip. */
+export function AttemptWord({ of }: { of: string }): VNode {
+  return html`<span title=${of}>${attemptWord(of)}</span>`;
+}
+
+export const attemptWord = (of: string): string => T.common.attempts[of] ?? of;
+
 /** A state as one word. */
 export function Badge({
   kind,

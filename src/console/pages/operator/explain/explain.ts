@@ -50,14 +50,18 @@ export function Explain({ session, place }: OperatorPageProps): VNode {
     ${answer && html`<${Explained} answer=${answer} />`}`;
 }
 
+/** The same names as in the help of owners. */
+const STEP_NAMES: Readonly<Record<string, string>> = T.owner.help.steps;
+const ERRORS: Readonly<Record<string, readonly [means: string, remedy: string]>> = T.owner.errorWords;
+
 const STEPS = [
-  { title: W.step, cell: (row: StepRow) => row.step },
+  { title: W.step, cell: (row: StepRow) => STEP_NAMES[row.step] ?? row.step },
   {
     title: W.decided,
     cell: (row: StepRow) =>
       html`<${Badge} kind=${row.ok === null ? "plain" : row.ok ? "good" : "bad"}>${row.ok === null ? W.notReached : row.ok ? W.yes : W.no}</${Badge}>`,
   },
-  { title: W.why, cell: (row: StepRow) => row.words },
+  { title: W.why, cell: (row: StepRow) => (row.ok === null ? "" : row.words) },
 ];
 const ROUTES = [
   {
@@ -76,10 +80,11 @@ const ROUTES = [
 function Explained({ answer }: { answer: ExplanationAnswer }): VNode {
   const { expected, hold, price } = answer;
   const isGood = expected.status < 400;
+  const [means, remedy] = ERRORS[expected.cause ?? ""] ?? [];
   return html`<section aria-live="polite"><h2>${W.answer}</h2>
     <div class=${isGood ? "note" : "problem"}><p><strong>${expected.status}</strong> ${expected.cause && html`<code>${expected.cause}</code>`} ${expected.message}</p>
-      ${expected.remedy && html`<p>${expected.remedy}</p>`}</div>
-    ${hold && html`<p>${W.hold(usd(hold.usd), hold.paid_by)}</p>`}
+      ${means && html`<p>${means}</p>`}${expected.remedy && html`<p>${remedy ?? expected.remedy}</p>`}</div>
+    ${hold && html`<p>${W.hold(usd(hold.usd), hold.paid_by === "balance" ? W.balance : hold.paid_by)}</p>`}
     ${price && html`<p>${W.price(count(price.input_tokens_max), count(price.output_tokens_max), usd(price.worst_usd), price.multiplier)}</p>`}
     ${answer.clamped !== null && html`<p>${W.clamped} <code>${answer.clamped}</code></p>`}
     <h3>${W.steps}</h3>

@@ -3,7 +3,7 @@ import type { LedgerLineAnswer, RequestLinesAnswer } from "../../../answers/ledg
 import { change, count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
-import { Awaited, Dialog, Table } from "../../parts/widgets.ts";
+import { AttemptWord, Awaited, Dialog, Table } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import { useEvery } from "../common/follow.ts";
 import { ListingTable, usePages } from "../common/pages.ts";
@@ -44,6 +44,7 @@ export function RequestLedger({ account, request }: { account: string; request: 
 }
 
 const KINDS: Readonly<Record<string, string>> = W.kinds;
+const PAYERS: Readonly<Record<string, string>> = W.payers;
 const keyOf = (row: LedgerLineAnswer) => String(row.seq);
 
 /** An account's balance or a card of it. */
@@ -73,20 +74,29 @@ const columnsOf = (open: (line: LedgerLineAnswer) => void) => [
     cell: (row: LedgerLineAnswer) =>
       html`<bdi>${[row.model, row.group].filter(Boolean).join(" · ") || row.note || "–"}</bdi><br /><small>${row.reference}</small>`,
   },
-  { title: W.amount, cell: amountOf, isNumber: true },
+  {
+    title: W.amount,
+    cell: amountOf,
+    isNumber: true,
+    below: ({ debit, credit }: LedgerLineAnswer) => (`${debit} ${credit}`.includes("ent_") ? KINDS.card : undefined),
+  },
   { title: W.balance, cell: (row: LedgerLineAnswer) => usd(row.balance_usd), isNumber: true },
 ];
 
 const ATTEMPTS = [
   { title: T.operator.upstream, cell: (row: LineAttempt) => html`${row.upstream}<br /><small>${row.model}</small>` },
-  { title: W.outcome, cell: (row: LineAttempt) => html`${row.outcome} ${row.status ?? ""}` },
+  { title: W.outcome, cell: (row: LineAttempt) => html`<${AttemptWord} of=${row.outcome} /> ${row.status ?? ""}` },
   {
     title: W.tokens,
     cell: (row: LineAttempt) => `${count(row.input_tokens)} / ${count(row.output_tokens)}`,
     isNumber: true,
   },
   { title: W.cost, cell: (row: LineAttempt) => usd(row.cost_usd), isNumber: true },
-  { title: W.paidBy, cell: (row: LineAttempt) => html`${row.paid_by}<br /><small>${row.why}</small>` },
+  {
+    title: W.paidBy,
+    cell: (row: LineAttempt) =>
+      html`${PAYERS[row.paid_by] ?? row.paid_by}<br /><small><${AttemptWord} of=${row.why} /></small>`,
+  },
 ];
 
 function Line({ line, onClose }: { line: LedgerLineAnswer; onClose: () => void }): VNode {
@@ -101,7 +111,7 @@ function Line({ line, onClose }: { line: LedgerLineAnswer; onClose: () => void }
   ].filter(([, value]) => value);
   return html`<${Dialog} title=${W.line(count(line.seq))} onClose=${onClose}>
     <dl class="pairs">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`)}</dl>
-    ${line.usage !== null && html`<h3>${W.computed}</h3><pre tabindex="0" class="json" aria-label=${W.computed}>${JSON.stringify(line.usage, null, 2)}</pre>`}
+    ${line.usage !== null && html`<h3>${W.computed}</h3><p class="faint">${W.units}</p><pre tabindex="0" class="json" aria-label=${W.computed}>${JSON.stringify(line.usage, null, 2)}</pre>`}
     ${line.attempts.length > 0 && html`<h3>${W.tries}</h3><${Table} caption=${W.tries} columns=${ATTEMPTS} rows=${line.attempts} keyOf=${(row: LineAttempt) => `${row.upstream} ${row.outcome}`} empty="" />`}
   </${Dialog}>`;
 }

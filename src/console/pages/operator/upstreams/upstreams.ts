@@ -46,9 +46,14 @@ const COLUMNS = [
   },
 ];
 
-function outcomesOf({ outcomes }: UpstreamAnswer): string {
+const KINDS: Readonly<Record<string, string>> = W.kinds;
+
+function outcomesOf({ outcomes }: UpstreamAnswer): string | VNode[] {
   const all = Object.entries(outcomes).filter(([, number]) => number > 0);
-  return all.length === 0 ? "–" : all.map(([kind, number]) => `${kind} ${count(number)}`).join(", ");
+  if (all.length === 0) return "–";
+  return all.map(
+    ([kind, number]) => html`<small class="fact" title=${kind}>${KINDS[kind] ?? kind} ${count(number)}</small>`,
+  );
 }
 
 function Health(): VNode {

@@ -41,9 +41,15 @@ const COLUMNS: readonly TableColumn<Card>[] = [
   },
   {
     title: W.next,
-    cell: ({ next }) => (next === null ? W.nothing : W.nextFrom(next.card ?? W.aCard, instant(next.from))),
+    cell: ({ next }) => (next === null ? W.nothing : nextOf(next)),
   },
 ];
+
+/** The card that pays next, and from when on unless it runs already. */
+function nextOf({ card, from }: NonNullable<Card["next"]>): string {
+  const name = card ?? W.aCard;
+  return Date.parse(from) <= Date.now() ? name : W.nextFrom(name, instant(from));
+}
 
 function Rest({ card }: { card: Card }): VNode {
   if (card.quota_usd === null || card.rest_usd === null) {

@@ -36,7 +36,7 @@ export function Explain({ account }: { readonly account: string }): VNode {
       <${Form} action=${action} onSubmit=${() => key && asked.model && !isBadLimit && action.run()}>
         <div class="side-by-side">
           <${Field} label=${words.key}>${({ id }: FieldIds) => html`<select id=${id} onChange=${typed("key")}>${keys.map((one) => html`<option value=${one.id} selected=${one.id === key}>${one.name ?? one.id} (${one.group})</option>`)}</select>`}</${Field}>
-          <${Field} label=${words.model}>${({ id }: FieldIds) => html`<input id=${id} list="all-models" autocomplete="off" spellcheck="false" onInput=${typed("model")} />`}</${Field}>
+          <${Field} label=${words.model} hint=${words.modelHint}>${({ id, describedBy }: FieldIds) => html`<input id=${id} aria-describedby=${describedBy} list="all-models" autocomplete="off" spellcheck="false" onInput=${typed("model")} />`}</${Field}>
           <${Field} label=${words.protocol}>${({ id }: FieldIds) => html`<select id=${id} onChange=${typed("protocol")}>${protocols.map(([name, title]) => html`<option value=${name}>${title}</option>`)}</select>`}</${Field}>
           <${Field} label=${words.maxTokens} hint=${words.maxTokensHint} wrong=${isBadLimit ? words.badMaxTokens : undefined}>${({ id, describedBy }: FieldIds) => html`<input id=${id} aria-describedby=${describedBy} inputmode="numeric" onInput=${typed("maxTokens")} />`}</${Field}>
         </div>
@@ -50,13 +50,14 @@ export function Explain({ account }: { readonly account: string }): VNode {
 function Explained({ answer }: { readonly answer: OwnExplanationAnswer }): VNode {
   const words = T.owner.help;
   const { expected, hold, steps } = answer;
+  const [means, remedy] = T.owner.errorWords[expected.cause as keyof typeof T.owner.errorWords] ?? [];
   return html`<section class="panel" aria-live="polite">
     ${
       expected.cause === null
         ? html`<p><strong>${words.wouldPass}</strong> ${hold && words.hold(usd(hold.usd))}</p>`
         : html`<div class="problem">
             <p><strong>${words.wouldFail(String(expected.status), expected.cause)}</strong></p>
-            <p>${expected.message}</p><p>${expected.remedy}</p>
+            ${means && html`<p>${means}</p>`}<p>${expected.message}</p><p>${remedy ?? expected.remedy}</p>
           </div>`
     }
     <${Table} caption=${words.explain} columns=${stepColumns()} rows=${steps} keyOf=${(one: OwnExplainedStep) => one.step} empty="" />

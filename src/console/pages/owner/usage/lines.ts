@@ -108,7 +108,7 @@ function columnsOf(keyNames: KeyNames): readonly TableColumn<OwnLineAnswer>[] {
   return [
     { title: words.when, cell: ({ at }) => html`<time datetime=${at} title=${at}>${instant(at)}</time>` },
     { title: words.what, cell: (line) => html`<span>${whatOf(line)}</span>` },
-    { title: words.key, cell: ({ key }) => html`<bdi>${keyNames.get(key)?.name ?? key}</bdi>` },
+    { title: words.key, cell: ({ key }) => key && html`<bdi>${keyNames.get(key)?.name ?? key}</bdi>` },
     {
       title: words.amount,
       isNumber: true,

@@ -4,7 +4,16 @@ import { count, instant, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { hrefOf } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
-import { Awaited, Button, CopyButton, Figure, Table, type TableColumn } from "../../parts/widgets.ts";
+import {
+  AttemptWord,
+  Awaited,
+  attemptWord,
+  Button,
+  CopyButton,
+  Figure,
+  Table,
+  type TableColumn,
+} from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
 import { payingCard } from "./paying-card.ts";
@@ -36,7 +45,7 @@ function Found({ answer, keyNames }: { readonly answer: OwnRequestAnswer; readon
   return html`${
     line
       ? html`<${Charged} line=${line} keyNames=${keyNames} />`
-      : html`<div class="panel"><h2>${words.notCharged}</h2><p>${words.nothing} ${cause && words.nothingWhy(cause)}</p></div>`
+      : html`<div class="panel"><h2>${words.notCharged}</h2><p>${words.nothing} ${cause && words.nothingWhy(attemptWord(cause))}</p></div>`
   }
   <div class="panel"><h2>${words.tries}</h2>
     <${Table} caption=${words.tries} columns=${TRY_COLUMNS()} rows=${tries.map((one, at) => ({ ...one, at: at + 1 }))}
@@ -50,9 +59,9 @@ const TRY_COLUMNS = (): readonly TableColumn<NumberedTry>[] => {
   const words = T.owner.request;
   return [
     { title: words.try, cell: ({ at }) => String(at) },
-    { title: words.outcome, cell: ({ outcome }) => outcome },
+    { title: words.outcome, cell: ({ outcome }) => html`<${AttemptWord} of=${outcome} />` },
     { title: words.status, cell: ({ status }) => (status === null ? "–" : String(status)) },
-    { title: words.reason, cell: ({ why }) => why },
+    { title: words.reason, cell: ({ why }) => html`<${AttemptWord} of=${why} />` },
     { title: words.paid, cell: ({ charged }) => (charged ? words.yes : words.no) },
   ];
 };
@@ -112,7 +121,9 @@ function sentences(charge: OwnChargeAnswer, group: string): readonly string[] {
   const words = T.owner.request;
   const { ended, counted } = charge;
   const end =
-    ended === "other" || !(ended in words.ended) ? words.ended.other(ended) : words.ended[ended as "complete"];
+    ended === "other" || !(ended in words.ended)
+      ? words.ended.other(attemptWord(ended))
+      : words.ended[ended as "complete"];
   return [
     ...(charge.reasoning_tokens > 0 ? [words.reasoning(count(charge.reasoning_tokens))] : []),
     ...(charge.tier === null ? [] : [words.tier(charge.tier)]),

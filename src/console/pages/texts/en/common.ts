@@ -1,4 +1,5 @@
 /** Texts of both sets of pages. */
+import { attempts } from "./attempts.ts";
 import { refusals } from "./refusals.ts";
 
 export const common = {
@@ -21,6 +22,7 @@ export const common = {
   unreachableRemedy: "Check the connection and try again. A repeated request counts only once.",
   failed: "This page could not be shown.",
   refusals,
+  attempts,
   notFound: "There is no such page.",
   home: "To the overview",
   time: "Time",

@@ -1,5 +1,6 @@
 /** Words of both sets of pages. */
 import type { Texts } from "../words.ts";
+import { attempts } from "./attempts.ts";
 import { refusals } from "./refusals.ts";
 
 export const common: Texts["common"] = {
@@ -22,6 +23,7 @@ export const common: Texts["common"] = {
   unreachableRemedy: "请检查网络后重试：已发送的操作只计一次。",
   failed: "此页面出错了。",
   refusals,
+  attempts,
   notFound: "没有这个页面。",
   home: "返回概览",
   time: "时间",

@@ -24,7 +24,7 @@ const PAGES = [
   ["reconcile", "Reconcile and margin", "对账与毛利", "tbody tr"],
   ["notices", "Notices", "通知", "h2"],
   ["configuration", "Configuration", "配置", "details"],
-  ["store", "Store and journal", "存储与日志", ".figure .badge"],
+  ["store", "Store and journal", "存储与预写日志", ".figure .badge"],
 ] as const;
 
 type Facts = Readonly<Record<string, string>>;

@@ -71,5 +71,8 @@ test("amounts of a column have their points below each other, and none is broken
     assert.equal(new Set(cells.map(({ point }) => point)).size, 1, JSON.stringify(cells));
   }
   // What is read aloud and copied is the amount alone.
-  assert.equal((await page.locator("tbody tr").nth(1).locator("td").nth(4).textContent())?.trim(), "1 250.00 USD");
+  assert.equal(
+    (await page.locator("tbody tr").nth(1).locator("td").nth(4).textContent())?.trim(),
+    "+1\u202f250.00 USD",
+  );
 });

@@ -74,7 +74,7 @@ test("a request of the account's own key is explained step by step, and this cos
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, "help/explain");
   await page.getByRole("combobox", { name: "Key" }).getByRole("option").first().waitFor({ state: "attached" });
   const tell = async (model: string) => {
-    await page.getByLabel("Model, as the client sends it").fill(model);
+    await page.getByLabel("Model", { exact: true }).fill(model);
     await page.getByRole("button", { name: "Explain" }).click();
   };
   await tell("chat-1");

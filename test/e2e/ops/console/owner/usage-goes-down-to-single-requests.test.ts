@@ -71,6 +71,7 @@ test("thousands of lines are read a page at a time, and saved completely", async
   await page.getByRole("heading", { name: "How the amount was computed" }).waitFor();
   assert.equal(new URL(page.url()).pathname, `/console/usage/${first}`);
   await page.getByText("This amount was charged.").waitFor();
+  assert.equal(await page.getByText("answered completely").getAttribute("title"), "answered");
   await page.getByText("The multiplier of the group money is 1.00.").waitFor();
   await page.goBack();
   await page.getByRole("link", { name: "chat-1" }).waitFor();

@@ -38,6 +38,14 @@ export const upstreams = {
   of: (now: string, most: string) => `${now} of ${most}`,
   queued: "Queued",
   outcomes: "Recent outcomes",
+  kinds: {
+    ok: "succeeded",
+    local: "not reached",
+    remote: "failed",
+    rate_limited: "rate-limited",
+    forbidden: "access refused",
+    not_found: "not found",
+  },
   limited: "Rate-limited models",
   bill: "Expected bill, by day and model.",
 };
@@ -55,6 +63,7 @@ export const explain = {
   ask: "Explain",
   answer: "The answer",
   hold: (amount: string, payer: string) => `${amount} would be held, paid by: ${payer}.`,
+  balance: "the balance",
   price: (input: string, output: string, worst: string, multiplier: string) =>
     `At most ${input} input and ${output} output tokens: worst case ${worst}, with the multiplier ${multiplier}.`,
   clamped: "Sent with lower limits:",

@@ -37,10 +37,13 @@ export const records = {
   reference: "Reference",
   note: "Note",
   computed: "Basis of the amount",
+  units:
+    "Amounts are in billionths of a US dollar, prices for a million tokens or for a call, and the multiplier in millionths.",
   tries: "Attempts at upstreams",
   tokens: "Tokens in / out",
   cost: "Cost",
   paidBy: "Paid by",
+  payers: { client: "the client", absorbed: "absorbed", nobody: "nobody" },
 };
 
 export const reconcile = {

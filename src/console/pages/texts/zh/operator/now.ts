@@ -18,7 +18,7 @@ export const overview: Texts["operator"]["overview"] = {
   half: "50% 不超过",
   most: "95% 不超过",
   ms: (value: string) => `${value} 毫秒`,
-  journal: "日志占用",
+  journal: "预写日志占用",
   unsettled: (count: string) => `${count} 笔费用尚未入库`,
   refusals: "按原因统计的拒绝",
   cause: "原因",
@@ -40,6 +40,14 @@ export const upstreams: Texts["operator"]["upstreams"] = {
   of: (now: string, most: string) => `${now} / ${most}`,
   queued: "排队",
   outcomes: "近期结果",
+  kinds: {
+    ok: "成功",
+    local: "无法连接",
+    remote: "出错",
+    rate_limited: "达到限额",
+    forbidden: "拒绝访问",
+    not_found: "未找到",
+  },
   limited: "达到限额的模型",
   bill: "按日期和模型的预计账单。",
 };
@@ -57,6 +65,7 @@ export const explain: Texts["operator"]["explain"] = {
   ask: "解释",
   answer: "结果",
   hold: (amount: string, payer: string) => `将冻结 ${amount}，付款方：${payer}。`,
+  balance: "余额",
   price: (input: string, output: string, worst: string, multiplier: string) =>
     `最多 ${input} 个输入和 ${output} 个输出 token：最高 ${worst}，倍率 ${multiplier}。`,
   clamped: "发送时降低的限制：",

@@ -18,7 +18,7 @@ export const operator: Texts["operator"] = {
     reconcile: "对账与毛利",
     notices: "通知",
     configuration: "配置",
-    store: "存储与日志",
+    store: "存储与预写日志",
   },
   signIn: {
     notOperator: "身份提供方没有把您列为管理员。",

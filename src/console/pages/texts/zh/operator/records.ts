@@ -39,10 +39,12 @@ export const records: Texts["operator"]["records"] = {
   reference: "编号",
   note: "备注",
   computed: "计算依据",
+  units: "金额以十亿分之一美元计，价格按每百万 token 或每次调用计，倍率以百万分之一计。",
   tries: "对上游的尝试",
   tokens: "输入 / 输出 token",
   cost: "成本",
   paidBy: "付款方",
+  payers: { client: "客户", absorbed: "网关承担", nobody: "无人" },
 };
 
 export const reconcile: Texts["operator"]["reconcile"] = {
@@ -96,16 +98,16 @@ export const configuration: Texts["operator"]["configuration"] = {
 };
 
 export const store: Texts["operator"]["store"] = {
-  title: "存储与日志",
+  title: "存储与预写日志",
   state: "存储",
   waiting: "等待入库的费用",
-  waitingHint: "已在日志中，尚未入库",
-  fill: "日志占用",
+  waitingHint: "已在预写日志中，尚未入库",
+  fill: "预写日志占用",
   fillHint: "达到 80 % 时拒绝新请求",
   words: {
-    good: "存储与此前一致。",
+    good: "存储的数据完整。",
     stopped: "存储缺少此前的数据。在您决定之前，不收费也不写入。",
-    restoring: "日志正在补回存储缺少的数据。",
+    restoring: "预写日志正在补回存储缺少的数据。",
     unknown: "存储没有响应，状态未知。",
   },
   unusable: (reason: string) => `目前无法使用，原因：${reason}。`,
@@ -123,7 +125,7 @@ export const store: Texts["operator"]["store"] = {
   counted: (seconds: string) => `已计 ${seconds} 秒`,
   token: "需要确认的内容：",
   confirm: "按现状使用存储",
-  confirmWords: "如有更新的备份，请先恢复。确认后按存储现状计算，日志会补回其中已有的记录。",
+  confirmWords: "如有更新的备份，请先恢复。确认后按存储现状计算，预写日志会补回其中已有的记录。",
   typeToken: "输入这 12 个字符以确认",
   notTyped: "与这 12 个字符不符，未做任何更改。",
 };

@@ -1,0 +1,21 @@
+/** How an attempt at a model's server ended, and why: the words of the ledger. Others are shown as they are. */
+export const attempts: Readonly<Record<string, string>> = {
+  ok: "succeeded",
+  answered: "answered completely",
+  complete: "complete",
+  client_gone: "the client disconnected",
+  brake: "the funds were used up",
+  draining: "the gateway shut down",
+  orphaned: "the gateway stopped during it",
+  not_sent: "never sent",
+  refused: "refused by the model’s server",
+  sent: "failed after it was sent",
+  unknown_route: "its route is not configured any more",
+  overloaded: "the gateway lacked resources",
+  upstream_unavailable: "the model’s server failed or was not reached",
+  upstream_timeout: "the model’s server took too long",
+  upstream_invalid: "the model’s server sent an unusable answer",
+  upstream_rejected: "the model’s server refused the request",
+  upstream_forbidden: "the model’s server refused access",
+  upstream_rate_limit: "the model’s server is at its limit",
+};
