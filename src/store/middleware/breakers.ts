@@ -129,6 +129,7 @@ export class Breakers {
   async #counted<T>(shard: Shard, tag: AccountTag, call: () => Promise<T>, ended: (shard: Shard) => void): Promise<T> {
     const { clock } = this.#parts;
     let failed = false;
+    let refused = false;
     let tookMs: (() => number) | undefined;
     try {
       if (shard.breaker.isOpen) throw unsent("the store does not answer in time");
@@ -138,10 +139,12 @@ export class Breakers {
       return answer;
     } catch (error) {
       failed = isOutage(error);
+      refused = isOfItsOwn(error);
       throw error;
     } finally {
       ended(shard);
-      if (tookMs) shard.breaker.count(failed, tookMs());
+      // A half-moved slot takes as long as ioredis pauses between its redirections, however fast this server is.
+      if (tookMs) shard.breaker.count(failed, refused ? 0 : tookMs());
     }
   }
 }
@@ -192,6 +195,11 @@ function stopwatch(clock: Clock): () => number {
 
 function isOutage(error: unknown): boolean {
   return error instanceof StoreError && error.kind === "unavailable" && error.outcome === "unknown";
+}
+
+/** The store has answered, and refuses this account alone: its records are broken, or its slot is being moved. */
+function isOfItsOwn(error: unknown): boolean {
+  return error instanceof StoreError && error.outcome === "refused";
 }
 
 function unsent(message: string): StoreError {
@@ -270,7 +278,7 @@ export class Breaker {
 
   /**
    * Counts a call that has ended. A call that was sent before the breaker opened does not count afterwards.
-   * @param tookMs the time that the store took, without the delay of this process itself.
+   * @param tookMs the time that the store took, without the delay of this process itself; 0 if that is not known.
    */
   count(failed: boolean, tookMs: number): void {
     if (this.isOpen) return;
@@ -310,12 +318,12 @@ export class Breaker {
   async #halfOpen(): Promise<void> {
     const { clock, probe, onChange } = this.#parts;
     const tookMs = stopwatch(clock);
-    const answered = await probe().then(
-      () => true,
+    const isBack = await probe().then(
+      () => tookMs() < SLOW_MS,
       // The records of this account may be broken; the server itself works.
-      (error: unknown) => error instanceof StoreError && error.outcome === "refused",
+      isOfItsOwn,
     );
-    if (!answered || tookMs() >= SLOW_MS) return this.#probeLater();
+    if (!isBack) return this.#probeLater();
     this.#openSinceMs = undefined;
     this.#forget();
     onChange(false);

@@ -22,6 +22,10 @@ function bench(answer: () => Promise<unknown>, rights?: Partial<Rights>) {
       calls.push("evalsha");
       return answer();
     },
+    eval: async () => {
+      calls.push("eval");
+      return "evaluated";
+    },
     ready: async () => void calls.push("ready"),
   } as unknown as RedisConnection;
   const runner = new Runner(connection, LIMITS, rights as Rights | undefined);
@@ -58,6 +62,14 @@ for (const message of [
     const error = await errorOf(bench(() => Promise.reject(reply(message))).run);
     assert.ok(error instanceof StoreError && !(error instanceof StoreUnreachableError));
     assert.equal(error.outcome, "refused");
+  });
+}
+
+for (const before of ["", "Too many Cluster redirections. Last error: ReplyError: "]) {
+  test(`${before || "The first reply: "}NOSCRIPT: the text of the script is sent`, async () => {
+    const { calls, run } = bench(() => Promise.reject(reply(`${before}NOSCRIPT No matching script.`)));
+    assert.equal(await run(), "evaluated");
+    assert.deepEqual(calls, ["evalsha", "eval"]);
   });
 }
 

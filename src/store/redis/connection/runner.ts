@@ -51,7 +51,7 @@ export class Runner {
       const known = this.rights?.pass(keys[0] ?? "");
       const run = () =>
         connection.evalsha(script.sha, keys, values).catch((error: unknown) => {
-          if (!errorText(error).startsWith("NOSCRIPT")) throw error;
+          if (!isForgotten(error)) throw error;
           return connection.eval(script.source, keys, values);
         });
       return known ? known.then(run) : run();
@@ -137,6 +137,12 @@ const LAST_REPLY = "Too many Cluster redirections. Last error: ReplyError: ";
 function isOfSlot(error: unknown, reply: string): boolean {
   if (reply === "CLUSTERDOWN Hash slot not served") return true;
   return errorText(error).startsWith(LAST_REPLY) && /^(TRYAGAIN|MOVED|ASK) /.test(reply);
+}
+
+/** Redis has no script of this hash. After redirections by a half-moved slot, that is the reply of the node that gets it. */
+function isForgotten(error: unknown): boolean {
+  const message = errorText(error);
+  return message.startsWith("NOSCRIPT") || message.startsWith(`${LAST_REPLY}NOSCRIPT`);
 }
 
 /** The error reply behind an error; undefined when Redis has not answered. */

@@ -7,11 +7,10 @@ import test from "node:test";
 import { slotOf } from "../../../../src/store/redis/connection/slots.ts";
 import { startGatewayHere } from "../../../rig/gateway.ts";
 import { startRedisCluster, type TestRedis } from "../../../rig/redis.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import { ask, errorOf } from "../../protocol/whole/asking.ts";
 import { settledState } from "./rig.ts";
 
-/** Requests to a half-moved slot take all of their time; a busy machine needs more than usual for the others. */
-const TIMES = { commandTimeoutMs: 1_500, stepTimeoutMs: 3_000 };
 const ACCOUNTS = 4;
 const MOVES = 12;
 
@@ -59,7 +58,7 @@ test("clients do not notice when slots of busy accounts move, and everything is 
   const cluster = await startRedisCluster();
   t.after(() => cluster.stop());
   const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
-  const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}`, storeTimes: TIMES });
+  const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}`, storeTimes: PATIENT });
   t.after(() => here.close());
   const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => here.account({ usd: "1000" })));
   const served = new Map<string, number>();
@@ -107,7 +106,7 @@ test("clients do not notice when slots of busy accounts move, and everything is 
 test("an account whose slot is left half-moved is refused alone: other accounts of the server are served", async (t) => {
   const cluster = await startRedisCluster();
   const names = cluster.nodes.map(({ host, port }) => `${host}:${port}`);
-  const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}`, storeTimes: TIMES });
+  const here = await startGatewayHere({ store: `redis-cluster://${names.join(",")}`, storeTimes: PATIENT });
   t.after(() => here.close().then(() => cluster.stop()));
   const serverOf = (tag: string) =>
     cluster.servers.findIndex((_, server) => slotOf(`{a:${tag}}`) < Math.floor(((server + 1) * 16_384) / 3));
