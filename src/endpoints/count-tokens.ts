@@ -1,7 +1,7 @@
 /**
  * `POST /v1/messages/count_tokens` and `POST /v1/responses/input_tokens`: the upstream's own count if a route speaks
  * the client's protocol, else an estimate. Counts are never charged, need no hold, and do not depend on limits or
- * funds. An upstream that cannot count is not an error.
+ * funds. An upstream that cannot count is not an error, unless it keeps what the body refers to: only that server knows it.
  */
 import { type ReadBody, readEnvelopeInTurns } from "../accept/envelope.ts";
 import type { AcceptedRequest } from "../accept/listener.ts";
@@ -17,10 +17,10 @@ import {
 } from "../convert/count.ts";
 import type { ClientRequest } from "../convert/exchange.ts";
 import { rewriteBody } from "../convert/rewrite/rewrite.ts";
-import type { Answered, AttemptRequest, Inspector, Unanswered } from "../dispatch/ask.ts";
+import type { Answered, AttemptRecord, AttemptRequest, Inspector, Unanswered } from "../dispatch/ask.ts";
 import { forwardedHeaders } from "../request/conversion.ts";
 import type { RequestRecord } from "../request/record.ts";
-import { routesFor, withReferences } from "../request/references.ts";
+import { refusedBesideStored, routesFor, withReferences } from "../request/references.ts";
 import type { PipelineParts } from "../request/run.ts";
 import type { KeyView } from "../store/records.ts";
 import type { Model, Route } from "../values/catalog.ts";
@@ -41,6 +41,7 @@ export interface Counted {
 
 /** How long to wait for an upstream's count; a client that shows a context meter waits for all of its counts. */
 const NATIVE_COUNT_MS_MAX = 5_000;
+const MS_PER_S = 1_000;
 
 /** What counting appends to the path of the model endpoint, here and at upstreams. */
 const PATH_SUFFIXES: Readonly<Record<CountedProtocol, string>> = {
@@ -75,14 +76,19 @@ export async function countTokens(
   if (refused) return withGroup(refused, view.key.group);
   const group = parts.settings().catalog.groups.get(view.key.group) ?? { rules: [] };
   const native = await nativeCount(request, asked, { protocol, model, group }, record, parts);
-  if (native !== "none") return native;
+  if (native !== "none") return isRefusal(native) ? named(native, model, view) : native;
   if (needed) {
+    const param = asked.json.previous_response_id === undefined ? "input" : "previous_response_id";
     const detail = "It refers to data that its server keeps, and that server cannot count tokens.";
-    const facts = { model: model.name, group: view.key.group, param: "previous_response_id", detail };
-    return refusal("unsupported_parameter", facts);
+    return named(refusal("unsupported_parameter", { param, detail }), model, view);
   }
   const tokens = estimateInput(protocol, asked.json, model.mediaTokens);
   return { origin: "gateway", body: renderCount(protocol, tokens) };
+}
+
+/** The refusal with model and group, unless it names them already. */
+function named(refused: Refusal, model: Model, { key }: KeyView): Refusal {
+  return { ...refused, facts: { model: model.name, group: key.group, ...refused.facts } };
 }
 
 function clientRequest(protocol: CountedProtocol, { envelope, ...read }: ReadBody): ClientRequest {
@@ -97,10 +103,12 @@ async function nativeCount(
   record: RequestRecord,
   { nativeCounts, dispatcher, clock }: CountParts,
 ): Promise<Counted | Refusal | undefined | "none"> {
+  const isNeeded = asked.stored?.needed !== undefined;
   const routes = routesFor(model.routes, asked).filter(
-    (route) => route.protocol === protocol && nativeCounts.mayAsk(route),
+    (route) => route.protocol === protocol && (isNeeded || nativeCounts.mayAsk(route)),
   );
-  if (routes.length === 0 || !nativeCounts.enter()) return "none";
+  if (routes.length === 0) return "none";
+  if (!nativeCounts.enter()) return isNeeded ? ALL_BUSY : "none";
   try {
     const result = await dispatcher.run<Token>({
       protocol,
@@ -117,7 +125,7 @@ async function nativeCount(
     for (const { upstream, model: upstreamModel, outcome } of result.attempts) {
       if (isLasting(outcome)) nativeCounts.failed({ upstream, upstreamModel });
     }
-    return resultOf(result);
+    return resultOf(result, asked);
   } finally {
     nativeCounts.leave();
   }
@@ -143,12 +151,25 @@ function isLasting(outcome: string): boolean {
   return outcome !== "ok" && outcome !== "client_gone" && outcome !== "upstream_rejected";
 }
 
-function resultOf(result: Answered<Token> | Unanswered): Counted | Refusal | undefined | "none" {
+/** As many counts as allowed are under way at upstreams. After the longest time of a count there is room. */
+const ALL_BUSY = refusal("upstream_rate_limit", {}, { retryAfterS: Math.ceil(NATIVE_COUNT_MS_MAX / MS_PER_S) });
+
+function resultOf(result: Answered<Token> | Unanswered, asked: ClientRequest): Counted | Refusal | undefined | "none" {
   if (result.answered) return result.token.body ? { origin: "upstream", body: result.token.body } : "none";
   if (result.clientGone) return undefined;
+  const { refusal: refused, attempts } = result;
+  if (asked.stored?.needed) return cannotCount(attempts) ? "none" : refusedBesideStored(refused, attempts, asked);
   // What an upstream refuses in this body, it would also refuse in the request itself, so the client should get the
   // refusal.
-  return result.refusal.cause === "upstream_rejected" ? result.refusal : "none";
+  return refused.cause === "upstream_rejected" ? refused : "none";
+}
+
+/** Whether the upstream has no such endpoint, or answers with something else: trying again would not help. */
+function cannotCount(attempts: readonly AttemptRecord[]): boolean {
+  const last = attempts.at(-1);
+  // A 404 may also be about an item that it does not keep.
+  if (last === undefined || last.outcome === "upstream_rejected") return false;
+  return last.status === 404 || last.status === 405 || last.outcome === "upstream_invalid";
 }
 
 interface Token {
