@@ -37,14 +37,16 @@ export class VerifyPass {
   #place: JournalPosition;
   /** FINALs whose ACK has not been reached yet. */
   readonly #open = new TransientMap<RequestId, PlacedCharge>();
-  /** When the newest record that was read was written; what follows it is not older. */
-  #latestMs = 0;
+  /** The latest time of the records up to this place; what follows is not older. */
+  #latestMs: number;
   #dueAtMs = 0;
   #count = 0;
 
   constructor(parts: PassParts, from: JournalPosition) {
     this.#parts = parts;
     this.#place = from;
+    const before = parts.log.segments().filter(({ number }) => number < from.segment);
+    this.#latestMs = before.at(-1)?.lastAtMs ?? 0;
   }
 
   /** Records that this process has verified in this pass. */

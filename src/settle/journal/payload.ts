@@ -26,7 +26,10 @@ export interface Progress {
   readonly verified: readonly JournalPosition[];
   /** The store that was verified; a different one may have lost something. */
   readonly identity: string | undefined;
-  /** When this store last answered with its identity, by the journal's time. A later acknowledgement may have come from a different store. */
+  /**
+   * When this store last answered with its identity, by the journal's time. A later acknowledgement may have come from a
+   * different store.
+   */
   readonly sureAtMs?: number | undefined;
 }
 

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { openDeadLetters } from "../../../src/settle/journal/dead-letters.ts";
 import { RECORD } from "../../../src/settle/journal/frame.ts";
-import { encodeAck, encodeCharge } from "../../../src/settle/journal/payload.ts";
+import { encode, encodeAck, encodeCharge } from "../../../src/settle/journal/payload.ts";
 import { segmentName } from "../../../src/settle/journal/segments.ts";
 import { createVerifier } from "../../../src/settle/journal/verify.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
@@ -149,5 +149,30 @@ test("records of earlier versions, which have the wall clock's time, neither wai
   assert.ok(disk.segments().includes(segmentName(1)));
   await tickAfter(HOUR_MS);
   assert.ok(!disk.segments().includes(segmentName(1)));
+  await journal.close();
+});
+
+test("a process that resumes after records of earlier versions does not verify younger ones too early", async () => {
+  const store = new ForgetfulStore();
+  const disk = new SimDisk();
+  const place = { segment: 2, offset: 0 };
+  const progress = encode({ verified: [place, place], identity: "one", sureAtMs: BOOT_WALL_MS });
+  for (const [at, atMs] of [BOOT_WALL_MS + YEARS_MS, BOOT_WALL_MS].entries()) {
+    const number = at + 1;
+    const frames = [
+      frameOf(RECORD.final, atMs, encodeCharge(askOf(number), {})),
+      frameOf(RECORD.ack, atMs, encodeAck({ id: idOf(number), outcome: "settled" })),
+      frameOf(RECORD.note, atMs, progress),
+    ];
+    disk.put(segmentName(number), Buffer.concat(frames));
+    await store.settle(askOf(number));
+  }
+  const { journal, tickAfter } = await processOn(disk, store);
+  await tickAfter(29_000);
+  assert.deepEqual(store.looked, []);
+  await tickAfter(1_000);
+  assert.deepEqual(store.looked, [idOf(2)]);
+  await tickAfter(570_000);
+  assert.deepEqual(store.looked, [2, 2].map(idOf));
   await journal.close();
 });
