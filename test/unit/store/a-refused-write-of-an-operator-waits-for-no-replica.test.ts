@@ -40,8 +40,10 @@ test("with a replica that hangs, a refused write is answered as refused", async 
   }
 });
 
-test("so are the ninth value of a key and a void code, after writes that are not confirmed", async (t) => {
+test("so are the name of another account, the ninth value of a key and a void code, after writes that are not confirmed", async (t) => {
   const { operators, tag } = await behindAHangingReplica(t);
+  await assert.rejects(operators.createAccount({ tag: NOBODY, name: "other", plan: "free" }), /no replica/);
+  assert.equal(await operators.renameAccount(tag, "other"), "taken");
   const rotated = (n: number) => operators.rotateKey(tag, "key_1", { hash: hashOf(`value ${n}`), overlapMs: 60_000 });
   for (let n = 1; n < KEY_VALUES_MAX; n++) await assert.rejects(rotated(n), /no replica/);
   assert.equal(await rotated(KEY_VALUES_MAX), "too_many");
