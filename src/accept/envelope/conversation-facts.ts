@@ -26,8 +26,6 @@ export class ConversationFacts implements Visitor {
   #mayWeigh = false;
   /** Whether the current object has a member that may be an address and does not hold media. */
   #mayName = false;
-  /** Whether the current object is an item that may change the reasoning. */
-  #mayConfigure = false;
 
   constructor(protocol: Protocol, json: JsonObject) {
     this.tools = new HostedTools(protocol, json);
@@ -42,7 +40,6 @@ export class ConversationFacts implements Visitor {
       this.#mayWeigh = true;
       return;
     }
-    if (name === "reasoning" && under === "input") this.#mayConfigure = true;
     this.#mayName ||= mayBeAddress(name);
     this.refused ??= this.#names.refused(name, under);
   }
@@ -52,8 +49,7 @@ export class ConversationFacts implements Visitor {
     if (this.#mayWeigh || this.#mayName || mayHoldAddress(met.under)) this.refused ??= refusedAddress(met);
     this.#mayWeigh = false;
     this.#mayName = false;
-    if (this.#mayConfigure) this.refused ??= refusedMode(met.node);
-    this.#mayConfigure = false;
+    if (met.under === "input") this.refused ??= refusedMode(met.node);
     this.tools.see(met);
   }
 }
@@ -62,7 +58,8 @@ export class ConversationFacts implements Visitor {
  * The refusal of an item that asks for a reasoning mode (`configuration_update`). A mode has prices of its own, for the
  * whole request, and no item may change them.
  */
-function refusedMode({ reasoning }: JsonObject): Refusal | undefined {
+function refusedMode({ type, reasoning }: JsonObject): Refusal | undefined {
+  if (type !== "configuration_update") return undefined;
   const asked = Array.isArray(reasoning) ? reasoning : [reasoning];
   if (asked.every((one) => !(tierFault({ reasoning: one }) ?? tierOf({ reasoning: one })))) return undefined;
   const detail = 'The mode has a price only as "reasoning.mode" of the request.';
