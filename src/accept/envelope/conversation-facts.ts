@@ -33,6 +33,7 @@ export class ConversationFacts implements Visitor {
     // Of the tools at the top level, only the mask consists of objects like those of the conversation. The tools of
     // items have been visited already.
     for (const { [MASK]: mask } of toolsIn(json.tools)) visitUnder(mask, MASK, this);
+    this.tools.seeChoice(json.tool_choice);
   }
 
   name(name: string, under: string): void {
@@ -114,28 +115,33 @@ class HostedTools {
   constructor(protocol: Protocol, json: JsonObject) {
     this.#protocol = protocol;
     this.#json = json;
-    const tools = toolsIn(json.tools);
-    for (const tool of tools) this.#see(tool, true);
+    for (const tool of toolsIn(json.tools)) this.#see(tool, true);
     this.hasOwn ||= Array.isArray(json.functions) && json.functions.length > 0;
-    this.#seeChoice(json.tool_choice, tools);
   }
 
-  #seeChoice(choice: unknown, tools: readonly JsonObject[]): void {
+  /** Looks at what the answer must use, after all tools have been seen: some types are run by the client or the server. */
+  seeChoice(choice: unknown): void {
     if (!isObject(choice)) return;
     const type = typeof choice.type === "string" ? choice.type : "";
-    if (type !== "" && !OWN_CHOICES[this.#protocol].test(type)) this.#demand(type);
+    if (type !== "" && (this.types.has(type) || !OWN_CHOICES[this.#protocol].test(type))) this.#demand(type);
     // In the messages protocol, `tool_choice` names a hosted tool in the same way as a client's own tool.
     if (this.#protocol === "messages" && type === "tool") {
-      for (const tool of tools) {
+      for (const tool of toolsIn(this.#json.tools)) {
         const hosted = tool.name === choice.name ? hostedType(this.#protocol, tool) : undefined;
         if (hosted !== undefined) this.#demand(hosted);
       }
     }
     for (const allowed of [choice.tools, member(choice.allowed_tools, "tools")]) {
-      const hosted = toolsIn(allowed).map((tool) => hostedType(this.#protocol, tool));
+      const hosted = toolsIn(allowed).map((tool) => this.#chosenType(tool));
       const onlyHosted = !hosted.includes(undefined);
       for (const one of hosted) if (one !== undefined) onlyHosted ? this.#demand(one) : this.types.add(one);
     }
+  }
+
+  /** The type of the hosted tool that an entry of a choice names; undefined for a client's own tool. */
+  #chosenType(entry: JsonObject): string | undefined {
+    const { type } = entry;
+    return typeof type === "string" && this.types.has(type) ? type : hostedType(this.#protocol, entry);
   }
 
   /** Looks at one object of the conversation; some carry tools that are offered from there on. */

@@ -97,7 +97,7 @@ function editsOf({ protocol, json, body }: ClientRequest, types: ReadonlySet<str
       (bytes, before, left) => writtenMessage(bytes, before, left, refersTo),
     );
   }
-  const choice = choiceLeft(json.tool_choice, leave);
+  const choice = choiceLeft(json.tool_choice, (tools) => withoutNamed(leave(tools), types));
   if (choice !== json.tool_choice) edits.set("tool_choice", { raw: JSON.stringify(choice), value: choice });
   return edits;
 }
@@ -127,6 +127,12 @@ function itemLeft(item: unknown, leave: (tools: unknown) => unknown): unknown {
   const isEmpty = tools === undefined || (Array.isArray(tools) && tools.length === 0);
   // An item that only offers tools is removed when it has none left; an item that answers a call stays.
   return isEmpty && item.type === "additional_tools" ? undefined : { ...item, tools: tools ?? [] };
+}
+
+/** A list of a tool choice without entries of these types. An entry has no more than the type of a tool. */
+function withoutNamed(tools: unknown, types: ReadonlySet<string>): unknown {
+  const isNamed = (tool: unknown) => types.has(String(objectOf(tool)?.type));
+  return arrayOf(tools).some(isNamed) ? arrayOf(tools).filter((tool) => !isNamed(tool)) : tools;
 }
 
 /** The tool choice without tools that are no longer offered. */

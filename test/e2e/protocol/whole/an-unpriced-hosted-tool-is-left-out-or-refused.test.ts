@@ -158,6 +158,10 @@ for (const [name, protocol, fields, upstream] of LEFT_OUT) {
   });
 }
 
+/** A container of the server; without it, the client runs the commands. */
+const HOSTED_SHELL = { type: "shell", environment: { type: "container_auto" } };
+const SHELL_CHOSEN = { tools: [OWN, HOSTED_SHELL], tool_choice: { type: "shell" } };
+
 const DEMANDED: readonly (readonly [string, Protocol, Fields])[] = [
   ["the choice is its type", "responses", { tools: TOOLS, tool_choice: { type: "web_search" } }],
   ["the choice is another version of it", "responses", { tools: TOOLS, tool_choice: { type: "web_search_preview" } }],
@@ -167,6 +171,24 @@ const DEMANDED: readonly (readonly [string, Protocol, Fields])[] = [
     { tools: TOOLS, tool_choice: { type: "allowed_tools", mode: "auto", tools: [{ type: "web_search" }] } },
   ],
   ["no other tool is offered", "responses", { tools: [SEARCH] }],
+  ["the choice is the type of a tool that the client could run", "responses", SHELL_CHOSEN],
+  [
+    "a tool that the client could run is the only one that is allowed",
+    "responses",
+    { ...SHELL_CHOSEN, tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "shell" }] } },
+  ],
+  [
+    "the choice is the type of a tool in an item",
+    "responses",
+    {
+      tools: [OWN],
+      tool_choice: { type: "shell" },
+      input: [
+        { type: "additional_tools", role: "developer", tools: [HOSTED_SHELL] },
+        { role: "user", content: "x" },
+      ],
+    },
+  ],
   [
     "an MCP server has listed others earlier",
     "responses",
@@ -219,12 +241,28 @@ for (const [name, protocol, fields] of DEMANDED) {
     const reply = await ask(here, protocol, account.key, fields);
     const error = await errorOf(reply);
     assert.deepEqual([reply.status, error.cause], [400, "unsupported_parameter"]);
-    assert.match(error.message, /The hosted tool "web_search[^"]*" is not offered for this model\./);
+    assert.match(error.message, /The hosted tool "(web_search[^"]*|shell)" is not offered for this model\./);
     assert.match(error.remedy, /web_search = "disabled" in Codex/, "the remedy names the setting of the client");
     assert.equal(here.simulator.count, before, "nothing is sent to the upstream");
     await assertAtRest(here, account);
   });
 }
+
+test("an entry of the allowed tools is left out with its hosted tool, and a client's own shell can be demanded", async () => {
+  const allowed = (...tools: readonly Fields[]) => ({ type: "allowed_tools", mode: "required", tools });
+  const own = { type: "function", name: "shell" };
+  const among = { ...SHELL_CHOSEN, tool_choice: allowed(own, { type: "shell" }) };
+  const reply = await ask(here, "responses", account.key, among);
+  assert.equal(reply.status, 200, await reply.clone().text());
+  await reply.text();
+  assert.deepEqual([sent().tools, sent().tool_choice], [[OWN], allowed(own)]);
+  const clients = { tools: [OWN, { type: "shell" }], tool_choice: { type: "shell" } };
+  const passed = await ask(here, "responses", account.key, clients);
+  assert.equal(passed.status, 200, await passed.clone().text());
+  await passed.text();
+  assert.deepEqual([sent().tools, sent().tool_choice], [clients.tools, clients.tool_choice]);
+  await assertAtRest(here, account);
+});
 
 test("a strict request gets a 400 instead of a loss", async () => {
   const before = here.simulator.count;
