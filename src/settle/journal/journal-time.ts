@@ -1,7 +1,7 @@
 /**
  * The time by which a journal dates its records: how long processes have run with it. A wall clock may jump, and a
  * record that seems older than it is would be verified before its store could have lost it, or removed before its day
- * is over.
+ * is over (docs/decisions/a-journal-counts-its-own-time.md).
  */
 import type { Clock } from "../../values/time.ts";
 
