@@ -131,7 +131,9 @@ function detailOf(answer: AdmitRefused, catalog: Catalog): string | undefined {
   if (cause === "insufficient_balance") return "The balance does not cover the least that this request can cost.";
   if (cause === "model_not_allowed") return "The key may use other models only.";
   if (cause === "key_budget" || cause === "account_budget") return budgetDetail(answer);
-  if (cause === "requests") return limitDetail(limitOfKey, group?.limits.requestsPerMinute, "request", "per minute");
+  // A refusal from memory may be older than a reload that has removed the group or its limit.
+  const requestsMax = group?.limits.requestsPerMinute ?? answer.limits.requests?.limit;
+  if (cause === "requests") return limitDetail(limitOfKey, requestsMax, "request", "per minute");
   if (cause === "tokens") return limitDetail(limitOfKey, group?.limits.tokensPerMinute, "token", "per minute");
   if (answer.limitOfAccount !== undefined)
     return `The limit of an account is ${answer.limitOfAccount} requests at once.`;
