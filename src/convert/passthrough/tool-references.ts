@@ -1,6 +1,6 @@
 /**
  * What the messages of a conversation say about hosted tools that are left out: changes of tools that refer to them, and
- * results of a client's own search that name them (docs/translation-rules.md rule 33). A server refuses a request with a
+ * results of a search for tools that name them (docs/translation-rules.md rule 33). A server refuses a request with a
  * reference that leads nowhere, so these are left out as well.
  */
 import { arrayOf, isGiven, type JsonObject, objectOf } from "../../values/json-object.ts";
@@ -53,9 +53,21 @@ export function messageLeft(message: unknown, refersTo: RefersTo): unknown {
 /** A result stays, even if nothing is left in it: its call needs it. */
 function blockLeft(block: unknown, refersTo: RefersTo): unknown {
   if (refersTo(block)) return undefined;
-  const parts = arrayOf(objectOf(block)?.content);
+  const { path, parts } = resultOf(block);
   if (!parts.some(refersTo)) return block;
-  return { ...(block as JsonObject), content: parts.filter((part) => !refersTo(part)) };
+  const kept = parts.filter((part) => !refersTo(part));
+  const { content, ...rest } = block as JsonObject;
+  return { ...rest, content: path === OF_CLIENT ? kept : { ...objectOf(content), tool_references: kept } };
+}
+
+/** Where the result of a search for tools names them: that of the client, and that of its server. */
+const OF_CLIENT = ["content"] as const;
+const OF_SERVER = ["content", "tool_references"] as const;
+
+function resultOf(block: unknown): { readonly path: readonly string[]; readonly parts: readonly unknown[] } {
+  const content = objectOf(block)?.content;
+  const found = objectOf(content)?.tool_references;
+  return Array.isArray(found) ? { path: OF_SERVER, parts: found } : { path: OF_CLIENT, parts: arrayOf(content) };
 }
 
 /** The bytes of a message without what refers to these. @param left what `messageLeft` has left of it. */
@@ -64,8 +76,8 @@ export function writtenMessage(bytes: Uint8Array, before: unknown, left: unknown
   const blocks = arrayOf(objectOf(before)?.content);
   return withElements(bytes, ["content"], (block, index) => {
     if (refersTo(blocks[index])) return undefined;
-    const parts = arrayOf(objectOf(blocks[index])?.content);
+    const { path, parts } = resultOf(blocks[index]);
     if (!parts.some(refersTo)) return block;
-    return withElements(block, ["content"], (part, at) => (refersTo(parts[at]) ? undefined : part));
+    return withElements(block, path, (part, at) => (refersTo(parts[at]) ? undefined : part));
   });
 }

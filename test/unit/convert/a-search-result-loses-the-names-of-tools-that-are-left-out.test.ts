@@ -1,6 +1,6 @@
 /**
- * docs/translation-rules.md rule 33: a client's own search for tools answers with names (`tool_reference`). On a messages
- * route, the name of a hosted tool without a price is left out with the tool, and every other byte stays. Its server
+ * docs/translation-rules.md rule 33: a search for tools, a client's own or its server's, answers with names
+ * (`tool_reference`). On a messages route, the name of a hosted tool without a price is left out with the tool, and every other byte stays. Its server
  * refuses a name that leads nowhere.
  */
 import assert from "node:assert/strict";
@@ -44,4 +44,17 @@ test("only the name of the tool that is left out is missing", () => {
 
 test("a result with no other name stays, because its call needs one", () => {
   assert.equal(sent(body([OWN, SEARCH], named("web_search"))), body([OWN]));
+});
+
+test("the result of the server's own search loses the name, too", () => {
+  const found = (tools: readonly string[], ...names: readonly string[]) => {
+    const search = '{"type":"server_tool_use","id":"srvtoolu_1","name":"tool_search_tool_bm25","input":{"query":"w"}}';
+    const result = `{"type":"tool_search_tool_result", "tool_use_id":"srvtoolu_1","content":{"type":"tool_search_tool_search_result", "tool_references":[${names}]}}`;
+    const answer = `{"role":"assistant", "content":[${search},${result}]}`;
+    return `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"},${answer},{"role":"user","content":"b"}],"tools":[${tools}]}`;
+  };
+  const bm25 = '{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}';
+  const asked = found([OWN, bm25, SEARCH], named("own"), named("web_search"));
+  assert.equal(sent(asked), found([OWN, bm25], named("own")));
+  assert.equal(sent(found([OWN, bm25, SEARCH], named("web_search"))), found([OWN, bm25]));
 });
