@@ -30,7 +30,8 @@ export function readFigures(context: Context, tag: AccountTag, ask: FiguresAsk):
     storeTimeMs: nowMs,
     unfinished: false,
     cards: new Map(cards.map((id) => [id, cardOf(context, tag, id, live)])),
-    // Some hundred names at most, in one query: a query for each took a third of an audit's time.
+    // Some hundred names at most, in one query: a query for each took a third of an audit's time. The marks that were
+    // still in the batch are in their table since the row was read.
     marks: byName(requests, context.writtenAmounts(tag, requests, nowMs)),
     payments: byName(payments, paymentsOf(context, tag, payments)),
     paymentCount: ask.paymentCount ? countPayments(context, tag) : undefined,

@@ -8,6 +8,7 @@ import type { Store } from "../../../src/store/contract.ts";
 import { KEY_VALUES_MAX } from "../../../src/store/names.ts";
 import { nanoUsd } from "../../../src/values/money.ts";
 import { codeHashOf, hashOf, tagOf } from "./asks.ts";
+import { archiveAsk } from "./contract-archive.ts";
 import { behindAHangingReplica, CARD, type Tag, VOIDED } from "./hanging-replica.ts";
 
 const NOBODY = tagOf("Nobody");
@@ -29,6 +30,9 @@ const REFUSED: readonly (readonly [answer: unknown, write: (store: Store, tag: T
   ["unknown_account", (store) => store.credit(NOBODY, { id: "pay_1", amount: 1n, kind: "topup", note: "" })],
   ["refused", (store, tag) => store.credit(tag, { id: "pay_2", amount: -1_000n, kind: "adjust", note: "" })],
   ["unknown_code", (store, tag) => store.redeem({ hash: codeHashOf("no such code"), tag })],
+  [undefined, (store, tag) => store.takeSignIn(tag, "link", "used")],
+  ["unmet", (store, tag) => store.keepSignIn(tag, { kind: "passkey", id: "gone", data: "{}", only: "known" })],
+  ["too_young", async (store, tag) => store.archiveLedger(tag, await archiveAsk(store, tag, 1))],
 ];
 
 test("with a replica that hangs, a refused write is answered as refused", async (t) => {

@@ -51,9 +51,20 @@ export function confirmedWrites(store: Store, connection: RedisConnection): Part
     grant: (tag, ...ask) => given(tag, () => store.grant(tag, ...ask)),
     createCodes: (...ask) =>
       sure([CODE_INDEX, ...ask[1].map(({ hash }) => codeKey(hash))], () => store.createCodes(...ask)),
-    archiveLedger: (tag, ...ask) => sure([accountKey(tag)], () => store.archiveLedger(tag, ...ask)),
-    keepSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.keepSignIn(owner, ...ask)),
-    takeSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.takeSignIn(owner, ...ask)),
+    archiveLedger: (tag, ...ask) =>
+      sure(
+        [accountKey(tag)],
+        () => store.archiveLedger(tag, ...ask),
+        (outcome) => outcome !== "archived" && outcome !== "duplicate",
+      ),
+    keepSignIn: (owner, ...ask) =>
+      sure(
+        [signInsKey(owner)],
+        () => store.keepSignIn(owner, ...ask),
+        (outcome) => outcome !== "kept",
+      ),
+    takeSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.takeSignIn(owner, ...ask), isNothing),
+    // What is not there may have been removed by a call that was not confirmed.
     dropSignIn: (owner, ...ask) => sure([signInsKey(owner)], () => store.dropSignIn(owner, ...ask)),
     dropSignIns: (owner, ...ask) => sure([signInsKey(owner)], () => store.dropSignIns(owner, ...ask)),
     redeem: (ask) =>
