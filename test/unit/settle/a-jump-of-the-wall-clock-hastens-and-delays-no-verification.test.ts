@@ -60,7 +60,13 @@ async function processOn(disk: SimDisk, store: ForgetfulStore, wallMs = BOOT_WAL
     await tickAfter(ms);
     return store.looked.filter((id) => id === idOf(1)).length;
   };
-  return { disk, clock, journal, restored, charge, tickAfter, lookedAfter };
+  const stop = async () => {
+    await verifier.stop();
+    const closed = journal.close();
+    await clock.advance(2);
+    await closed;
+  };
+  return { disk, clock, journal, restored, charge, tickAfter, lookedAfter, stop };
 }
 
 for (const [jump, byMs] of JUMPS) {
@@ -101,18 +107,35 @@ test("a charge that is lost after its first verification is restored by the seco
   await journal.close();
 });
 
-test("processes that are killed again and again, and receive nothing, together verify a charge twice", async () => {
-  const store = new ForgetfulStore();
-  const first = await processOn(new SimDisk(), store);
-  await first.charge(1);
-  let { disk } = first;
-  for (let run = 0; run < 61; run++) {
+/** Processes that receive nothing, each of which runs this long. */
+async function shortProcesses(
+  { disk, store }: { disk: SimDisk; store: ForgetfulStore },
+  { count, seconds, isKilled }: { count: number; seconds: number; isKilled: boolean },
+): Promise<SimDisk> {
+  for (let run = 0; run < count; run++) {
     const next = await processOn(disk.afterKill(), store);
-    for (let second = 0; second < 15; second++) await next.tickAfter(1_000);
+    for (let second = 0; second < seconds; second++) await next.tickAfter(1_000);
+    if (!isKilled) await next.stop();
     disk = next.disk;
   }
-  assert.deepEqual(store.looked, [idOf(1), idOf(1)]);
-});
+  return disk;
+}
+
+for (const [ended, seconds, isKilled] of [
+  ["killed", 15, true],
+  ["stopped", 5, false],
+] as const) {
+  test(`processes that are ${ended} again and again, and receive nothing, together verify a charge twice`, async () => {
+    const store = new ForgetfulStore();
+    const first = await processOn(new SimDisk(), store);
+    await first.charge(1);
+    const [early, rest] = [Math.floor(450 / seconds), Math.ceil(465 / seconds)];
+    const disk = await shortProcesses({ disk: first.disk, store }, { count: early, seconds, isKilled });
+    assert.deepEqual(store.looked, [idOf(1)]);
+    await shortProcesses({ disk, store }, { count: rest, seconds, isKilled });
+    assert.deepEqual(store.looked, [idOf(1), idOf(1)]);
+  });
+}
 
 test("records are kept for a day and no longer, whatever the clock says", async () => {
   const store = new ForgetfulStore();
@@ -131,26 +154,38 @@ test("records are kept for a day and no longer, whatever the clock says", async 
   await journal.close();
 });
 
-test("records of earlier versions, which have the wall clock's time, neither wait for a date to come nor count as old", async () => {
-  const store = new ForgetfulStore();
-  const disk = new SimDisk();
-  const frames = [BOOT_WALL_MS + YEARS_MS, BOOT_WALL_MS].flatMap((atMs, at) => [
-    frameOf(RECORD.final, atMs, encodeCharge(askOf(at + 1), {})),
-    frameOf(RECORD.ack, atMs, encodeAck({ id: idOf(at + 1), outcome: "settled" })),
-  ]);
-  disk.put(segmentName(1), Buffer.concat(frames));
-  for (const number of [1, 2]) await store.settle(askOf(number));
-  const { journal, tickAfter, lookedAfter } = await processOn(disk, store);
-  assert.equal(await lookedAfter(29_000), 0);
-  assert.equal(await lookedAfter(1_000), 1);
-  assert.equal(await lookedAfter(570_000), 2);
-  assert.deepEqual(store.looked, [1, 2, 1, 2].map(idOf));
-  await tickAfter(23 * HOUR_MS);
-  assert.ok(disk.segments().includes(segmentName(1)));
-  await tickAfter(HOUR_MS);
-  assert.ok(!disk.segments().includes(segmentName(1)));
-  await journal.close();
-});
+const AHEAD_MS = BOOT_WALL_MS + YEARS_MS;
+/** When the first charge was made and acknowledged, and the segment and the time of the second one. */
+const EARLIER = [
+  ["two charges of one segment", AHEAD_MS, AHEAD_MS, 1],
+  ["the charges of two segments", AHEAD_MS, AHEAD_MS, 2],
+  ["a charge and its acknowledgement", AHEAD_MS, BOOT_WALL_MS, 1],
+] as const;
+
+for (const [between, finalAtMs, ackAtMs, segment] of EARLIER) {
+  test(`records of earlier versions, whose clock was set back ten years between ${between}, neither wait for a date to come nor count as old`, async () => {
+    const store = new ForgetfulStore();
+    const disk = new SimDisk();
+    const frames = (number: number, finalMs: number, ackMs: number) => [
+      frameOf(RECORD.final, finalMs, encodeCharge(askOf(number), {})),
+      frameOf(RECORD.ack, ackMs, encodeAck({ id: idOf(number), outcome: "settled" })),
+    ];
+    const [first, second] = [frames(1, finalAtMs, ackAtMs), frames(2, BOOT_WALL_MS, BOOT_WALL_MS)];
+    disk.put(segmentName(1), Buffer.concat(segment === 1 ? [...first, ...second] : first));
+    if (segment === 2) disk.put(segmentName(2), Buffer.concat(second));
+    for (const number of [1, 2]) await store.settle(askOf(number));
+    const { journal, tickAfter, lookedAfter } = await processOn(disk, store);
+    assert.equal(await lookedAfter(29_000), 0);
+    assert.equal(await lookedAfter(1_000), 1);
+    assert.equal(await lookedAfter(570_000), 2);
+    assert.deepEqual(store.looked, [1, 2, 1, 2].map(idOf));
+    await tickAfter(23 * HOUR_MS);
+    assert.ok(disk.segments().includes(segmentName(segment)));
+    await tickAfter(HOUR_MS);
+    assert.ok(!disk.segments().includes(segmentName(segment)));
+    await journal.close();
+  });
+}
 
 test("a process that resumes after records of earlier versions does not verify younger ones too early", async () => {
   const store = new ForgetfulStore();
