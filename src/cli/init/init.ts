@@ -1,6 +1,7 @@
 /** `tollgate init`: writes a first `tollgate.yaml` from three answers or from flags. */
 import { randomBytes } from "node:crypto";
 import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { COMMAND } from "../../values/program/program.ts";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol, withoutEndpoint, withVersion } from "../../values/protocol.ts";
 import { CONFIG_FILE } from "../../values/settings.ts";
@@ -166,8 +167,19 @@ function next(config: string, { apiKeyEnv, admin, store }: FirstSettings): strin
     "and in another terminal:\n\n" +
     `  ${COMMAND} account create me${gateway}\n` +
     `  ${COMMAND} topup --account me --usd 10 --id first${gateway}\n` +
-    `  ${COMMAND} key create --account me --group ${GROUP}${gateway}\n`
+    `  ${COMMAND} key create --account me --group ${GROUP}${gateway}\n` +
+    consoleWords(admin, folder)
   );
+}
+
+/** An address of this machine with a known port. At others a browser needs TLS, and so a front. */
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|localhost|\[::1\]):[1-9]\d*$/;
+
+/** Where the operator's pages are, and what is typed there. */
+function consoleWords(admin: string, folder: string | undefined): string {
+  if (!LOOPBACK.test(admin)) return "";
+  const token = folder === undefined ? "the admin token" : `the token in ${join(folder, "admin-token")}`;
+  return `\nor in a browser: http://${admin}/console/ (sign in with ${token})\n`;
 }
 
 /** @param write asks for missing values, writes the file and prints the result. `--admin` is a global option. */

@@ -79,6 +79,17 @@ test("the commands for another terminal name the gateway's address and its data 
   assert.ok(atSocket.includes(" account create me --admin unix:/run/tollgate/admin.sock\n"), atSocket);
 });
 
+test("the last line says where the operator's pages are, if a browser on this machine can open them", async (t) => {
+  const browser = async (...argv: string[]) =>
+    /^or in a browser: (.*)$/m.exec((await init(t, [...FLAGS, ...argv])).out);
+  assert.equal((await browser())?.[1], "http://127.0.0.1:8788/console/ (sign in with the token in data/admin-token)");
+  const elsewhere = await browser("--admin", "[::1]:9788", "--store", "redis://127.0.0.1:6379");
+  assert.equal(elsewhere?.[1], "http://[::1]:9788/console/ (sign in with the admin token)");
+  for (const admin of ["127.0.0.1:0", "unix:/run/tollgate/admin.sock"]) {
+    assert.equal(await browser("--admin", admin), null, admin);
+  }
+});
+
 test("the address of the upstream requests is shown, and unlikely base URLs get a hint", async (t) => {
   const asked = async (baseUrl: string, protocol: string) => {
     const { out, err, asked } = await init(t, ["--base-url", baseUrl, "--model", "m-1", "--protocol", protocol]);

@@ -22,6 +22,7 @@ test("a wrong token is refused with advice, the right one signs in, and signing 
   await assertUsable(page, "sign-in-light");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("That is not the admin token of this gateway.").waitFor();
+  assert.equal(await page.getByText("authorization: Bearer").count(), 0, "a person sends no headers");
   assert.deepEqual(await context.cookies(), []);
   await page.getByLabel("Admin token").fill(here.gateway.adminToken);
   await page.getByLabel("Admin token").press("Enter");

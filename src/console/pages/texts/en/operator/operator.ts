@@ -27,6 +27,7 @@ export const operator = {
     token: "Admin token",
     where: "admin_token in the configuration, or the file admin-token in the data folder.",
     enter: "Sign in",
+    wrongToken: "That is not the admin token of this gateway.",
     noCookie: "The token is correct, but the browser did not keep the session cookie.",
     noCookieRemedy:
       "Open the console over https, or as localhost on the gateway's machine (for example through ssh -L). Otherwise browsers do not keep the session.",

@@ -28,6 +28,7 @@ export const operator: Texts["operator"] = {
     token: "管理令牌",
     where: "即配置中的 admin_token，或数据目录中的 admin-token 文件。",
     enter: "登录",
+    wrongToken: "这不是此网关的管理令牌。",
     noCookie: "令牌正确，但浏览器没有保存会话。",
     noCookieRemedy:
       "请通过 https 打开控制台，或在网关所在机器上以 localhost 打开（例如通过 ssh -L）：其他方式下浏览器不会保存会话。",
