@@ -69,7 +69,7 @@ const MAY_WAIT_CONCURRENCY = 2;
 const TOGETHER = /^test\/(unit\/(?!settle|store)|e2e\/(protocol|money\/(bill|cards)|ops\/console)\/)/;
 const TOGETHER_MAX = 10;
 /** What a process says of itself is about the tests of one file. */
-const MEASURES = /process\.(cpu|memory)Usage|monitorEventLoopDelay/;
+const MEASURES = /process\.(cpu|memory)Usage|longestTurn/;
 
 ensureSystemPackages();
 // Four hundred files and some thousand processes load the same modules: each is stripped of its types and compiled once.

@@ -23,3 +23,22 @@ export function workTimer(): () => number {
     return (user + system) / US_PER_MS;
   };
 }
+
+/**
+ * Starts to time the turns of this thread's event loop. Another request waits for a turn to end. @returns a function that
+ * ends this and returns the milliseconds of CPU time of the longest turn.
+ */
+export function longestTurn(): () => number {
+  let turnMs = workTimer();
+  let longestMs = 0;
+  const next = () => {
+    longestMs = Math.max(longestMs, turnMs());
+    turnMs = workTimer();
+    timer = setTimeout(next, 1);
+  };
+  let timer = setTimeout(next, 1);
+  return () => {
+    clearTimeout(timer);
+    return Math.max(longestMs, turnMs());
+  };
+}

@@ -49,13 +49,8 @@ test("of ten thousand guesses by one account a handful is looked up, and one ala
       if (status === 429) assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
     }
   }
-  assert.deepEqual(
-    [...statuses],
-    [
-      [404, 5],
-      [429, 9_995],
-    ],
-  );
+  // Of twenty at once, those that arrive first are looked up.
+  assert.deepEqual(Object.fromEntries(statuses), { 404: 5, 429: 9_995 });
   assert.equal(lookUps, 5);
   assert.equal(failures.filter((failure) => failure.outcome === "failed").length, 5);
   assert.equal(failures.filter((failure) => failure.outcome === "blocked").length, 9_995);
