@@ -1,5 +1,6 @@
 /** Commands print other commands to run next. They have the options with which the first one found its gateway. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,18 +14,20 @@ async function startElsewhere(t: TestContext) {
   const parent = mkdtempSync(join(tmpdir(), "tollgate-"));
   t.after(() => rmSync(parent, { recursive: true }));
   // A shell needs quotes for it.
-  const folder = join(parent, "its data");
+  const folder = join(parent, "its owner's data");
   mkdirSync(folder);
   writeFileSync(join(folder, "admin-token"), ADMIN_TOKEN);
   const options = ["--admin", console.url, "--data", folder];
   return { options, tollgate: (...argv: string[]) => run([...argv, ...options]) };
 }
 
-/** The words of the printed command, as a shell would split them. */
+/** The words of the last printed command, as a shell splits them. */
 function printed(text: string): string[] {
-  const line = /(?:npx --no-install )?tollgate (-.*)$/m.exec(text)?.[1];
+  const line = /^.*tollgate (-.*)$/m.exec(text)?.[1];
   assert.ok(line, text);
-  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+  const { stdout, status } = spawnSync("sh", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
+  assert.equal(status, 0, line);
+  return stdout.trimEnd().split("\n");
 }
 
 test("a printed command can be run as it is", async (t) => {

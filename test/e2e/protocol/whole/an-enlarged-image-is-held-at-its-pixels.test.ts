@@ -26,17 +26,17 @@ after(() => here.close());
 /** 16,384 tokens of 28 x 28 pixels, the most that these servers allow. */
 const MOST = 12_845_056;
 
-function png(): string {
+function png(sidePx: number): string {
   const head = Buffer.alloc(60);
   head.write("\x89PNG\r\n\x1a\n", 0, "latin1");
   head.writeUInt32BE(13, 8);
   head.write("IHDR", 12, "latin1");
-  head.writeUInt32BE(8, 16);
-  head.writeUInt32BE(8, 20);
+  head.writeUInt32BE(sidePx, 16);
+  head.writeUInt32BE(sidePx, 20);
   return `data:image/png;base64,${head.toString("base64")}`;
 }
 
-const url = png();
+const url = png(8);
 const FORMS = [
   { type: "image_url", image_url: { url }, min_pixels: MOST },
   { type: "image_url", image_url: { url, min_pixels: MOST } },
@@ -58,17 +58,38 @@ for (const part of FORMS) {
   });
 }
 
-test("the hold covers what the server counts, and a smaller figure lowers no hold", async () => {
+/** What is held for a request with this part, in nano-dollars. */
+async function heldFor(part: object): Promise<bigint> {
   const account = await here.account();
-  const held = async (more: object) => {
-    const part = { type: "image_url", image_url: { url }, ...more };
-    const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content: [part] }] });
-    assert.equal(reply.status, 200, await reply.clone().text());
-    await reply.text();
-    await assertAtRest(here, account);
-    return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
-  };
-  const [usual, least, most] = [await held({}), await held({ min_pixels: 3_136 }), await held({ min_pixels: MOST })];
-  assert.ok(least - usual < 100_000n, "only the text of the member is added");
+  const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content: [part] }] });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  await reply.text();
+  await assertAtRest(here, account);
+  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
+}
+
+/** More than the text of the member costs. */
+const TEXT = 100_000n;
+
+test("the hold covers what the server counts, and no more than the most that servers allow", async () => {
+  const held = (more: object) => heldFor({ type: "image_url", image_url: { url }, ...more });
+  const [most, beyond] = [await held({ min_pixels: MOST }), await held({ min_pixels: 1e300 })];
   assert.ok(most > 16_384n * 3_000n);
+  const added = beyond - most;
+  assert.ok(-TEXT < added && added < TEXT, `only the text of the member differs, not ${added}`);
+});
+
+test("a smaller figure lowers no hold", async () => {
+  for (const sidePx of [8, 2_000]) {
+    const image = { type: "image_url", image_url: { url: png(sidePx) } };
+    const held = (more: object) => heldFor({ ...image, ...more });
+    const usual = await held({});
+    for (const min_pixels of [0, 1, 3_136]) {
+      const added = (await held({ min_pixels })) - usual;
+      assert.ok(
+        added >= 0n && added < TEXT,
+        `${sidePx} px, ${min_pixels}: only the text of the member is added, not ${added}`,
+      );
+    }
+  }
 });
