@@ -24,44 +24,60 @@ before(async () => {
 after(() => here.close());
 
 const URL = "https://x.test/a.png";
-const URLS = Array.from({ length: 20 }, () => URL);
-const OBJECTS = URLS.map((url) => ({ url }));
 const USER = { role: "user", content: "hi" };
 const part = (one: Fields) => ({ ...USER, content: [one] });
+const urls = (count: number) => Array.from({ length: count }, () => URL);
+const objects = (count: number) => urls(count).map((url) => ({ url }));
 
-const FORMS: readonly (readonly [string, Fields])[] = [
-  ["addresses in image_url", part({ type: "image_url", image_url: URLS })],
-  ["objects in image_url", part({ type: "image_url", image_url: OBJECTS })],
-  ["addresses in the url of image_url", part({ type: "image_url", image_url: { url: URLS } })],
-  ["addresses in image", part({ type: "image", image: URLS })],
-  ["addresses in images of a part", part({ type: "image", images: URLS })],
-  ["addresses in images of a message", { ...USER, images: URLS }],
-  ["objects in images of a message", { ...USER, images: OBJECTS }],
+/** Messages with this many images. */
+const FORMS: readonly (readonly [string, (count: number) => Fields])[] = [
+  ["addresses in image_url", (count) => part({ type: "image_url", image_url: urls(count) })],
+  ["objects in image_url", (count) => part({ type: "image_url", image_url: objects(count) })],
+  ["addresses in the url of image_url", (count) => part({ type: "image_url", image_url: { url: urls(count) } })],
+  ["addresses in image", (count) => part({ type: "image", image: urls(count) })],
+  ["addresses in images of a part", (count) => part({ type: "image", images: urls(count) })],
+  ["addresses in images of a message", (count) => ({ ...USER, images: urls(count) })],
+  ["objects in images of a message", (count) => ({ ...USER, images: objects(count) })],
 ];
 
-for (const [form, message] of FORMS) {
+for (const [form, messageWith] of FORMS) {
   test(`${form}: twenty are refused on a balance for four`, async () => {
     const account = await here.account({ usd: "0.20" });
     const sent = here.simulator.count;
-    const reply = await ask(here, "chat", account.key, { messages: [message] });
+    const reply = await ask(here, "chat", account.key, { messages: [messageWith(20)] });
     assert.deepEqual([reply.status, (await errorOf(reply)).cause], [403, "insufficient_balance"]);
     assert.equal(here.simulator.count, sent);
     await assertAtRest(here, account);
   });
+
+  test(`${form}: each is held once`, async () => {
+    const [two, five] = [await heldFor([messageWith(2)]), await heldFor([messageWith(5)])];
+    assertTokens(five - two, 3n * IMAGE);
+    assertTokens(two - (await heldFor([USER])), 2n * IMAGE);
+  });
 }
 
 test("images of a message in OpenRouter's form are held once each", async () => {
-  const account = await here.account();
   const image = { type: "image_url", image_url: { url: URL } };
-  const held = async (more: Fields) => {
-    const made = { role: "assistant", content: "made", ...more };
-    const reply = await ask(here, "chat", account.key, { messages: [USER, made, USER] });
-    assert.equal(reply.status, 200, await reply.clone().text());
-    await reply.text();
-    await assertAtRest(here, account);
-    return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
-  };
-  const [none, two] = [await held({}), await held({ images: [image, image] })];
-  const added = (two - none) / 3_000n;
-  assert.ok(added > 2n * 16_384n && added < 2n * 16_384n + 100n, `${added} tokens`);
+  const held = (more: Fields) => heldFor([USER, { role: "assistant", content: "made", ...more }, USER]);
+  assertTokens((await held({ images: [image, image] })) - (await held({})), 2n * IMAGE);
 });
+
+/** The most tokens of an image whose size is not known. */
+const IMAGE = 16_384n;
+
+/** @param nano the hold of this many tokens, and of some text. */
+function assertTokens(nano: bigint, tokens: bigint): void {
+  const added = nano / 3_000n;
+  assert.ok(added >= tokens && added < tokens + 200n, `${added} tokens`);
+}
+
+/** What is held for a request, in nano-dollars. */
+async function heldFor(messages: readonly Fields[]): Promise<bigint> {
+  const account = await here.account();
+  const reply = await ask(here, "chat", account.key, { messages });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  await reply.text();
+  await assertAtRest(here, account);
+  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
+}
