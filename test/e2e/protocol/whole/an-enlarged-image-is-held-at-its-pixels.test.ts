@@ -23,8 +23,10 @@ before(async () => {
 });
 after(() => here.close());
 
-/** 16,384 tokens of 28 x 28 pixels, the most that these servers allow. */
-const MOST = 12_845_056;
+/** Pixels of a token. */
+const PATCH = 28 * 28;
+/** The most that these servers allow. */
+const MOST = 16_384 * PATCH;
 
 function png(sidePx: number): string {
   const head = Buffer.alloc(60);
@@ -72,8 +74,11 @@ async function heldFor(part: object): Promise<bigint> {
 const TEXT = 100_000n;
 
 test("the hold covers what the server counts, and no more than the most that servers allow", async () => {
-  const held = (more: object) => heldFor({ type: "image_url", image_url: { url }, ...more });
-  const [most, beyond] = [await held({ min_pixels: MOST }), await held({ min_pixels: 1e300 })];
+  const heldAt = (min_pixels: number) => heldFor({ type: "image_url", image_url: { url }, min_pixels });
+  const fiveThousand = (await heldAt(10_000 * PATCH)) - (await heldAt(5_000 * PATCH));
+  // A patch is taken as slightly smaller than that of any server.
+  assert.ok(fiveThousand >= 15_000_000n && fiveThousand < 16_500_000n, `${fiveThousand}`);
+  const [most, beyond] = [await heldAt(MOST), await heldAt(1e300)];
   assert.ok(most > 16_384n * 3_000n);
   const added = beyond - most;
   assert.ok(-TEXT < added && added < TEXT, `only the text of the member differs, not ${added}`);
