@@ -140,11 +140,11 @@ export function holdFor({ input, perOutput }: Ceiling, outputTokens: number): Na
 
 /**
  * How many output tokens `funds` pay for, after the input.
- * @returns a whole number, rounded down; 0 if not even the input is covered.
+ * @returns a whole number, rounded down; 0 if not even the input is covered. Output that costs nothing needs no funds.
  */
 export function affordableOutput({ input, perOutput }: Ceiling, funds: NanoUsd): number {
   const rest = funds * DIVISOR - input;
-  if (rest <= 0n) return 0;
+  if (rest < 0n) return 0;
   if (perOutput === 0n) return Number.MAX_SAFE_INTEGER;
   const count = rest / perOutput;
   return count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(count);

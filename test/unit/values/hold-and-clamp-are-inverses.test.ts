@@ -58,6 +58,15 @@ test("property: hold(count) <= funds < hold(count + 1)", () => {
   );
 });
 
+test("output that costs nothing is paid by funds for exactly the input, and by none if that costs nothing either", () => {
+  const afford = (price: string, inputTokens: number, amount: bigint) =>
+    affordableOutput(ceilingOf(priceOf(price), MULTIPLIER_ONE, inputTokens), nanoUsd(amount));
+  assert.equal(afford("0 0 0 0 0", 100, 0n), Number.MAX_SAFE_INTEGER);
+  assert.equal(afford("1 1 1 1 0", 1, 1_000n), Number.MAX_SAFE_INTEGER);
+  assert.equal(afford("1 1 1 1 0", 1, 999n), 0);
+  assert.equal(afford("1 1 1 1 1", 1, 1_000n), 0);
+});
+
 test("property: no split of the input into kinds, and no smaller usage, costs more than the hold", () => {
   const share = fc.array(fc.nat(1_000), { minLength: 4, maxLength: 4 });
   fc.assert(
