@@ -42,8 +42,11 @@ export class MediaCount {
       const kind = unmeasured(node);
       if (kind) this.#unknown(kind);
     }
-    if (!mayWeigh) return;
-    for (let left = listedImages(node) - (this.pieces.length - before); left > 0; left--) this.#unknown("image");
+    const listed = mayWeigh ? listedImages(node) : 0;
+    if (listed === 0) return;
+    // Media of a known size beside a list do not stand for its images.
+    const held = this.pieces.slice(before).filter(({ kind, tokens }) => kind === "image" && tokens === undefined);
+    for (let left = listed - held.length; left > 0; left--) this.#unknown("image");
   }
 
   #weigh(node: JsonObject): void {

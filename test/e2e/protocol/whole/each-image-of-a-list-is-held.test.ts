@@ -24,6 +24,10 @@ before(async () => {
 after(() => here.close());
 
 const URL = "https://x.test/a.png";
+/** One pixel. */
+const PIXEL =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const SMALL = { type: "image_url", image_url: { url: PIXEL } };
 const USER = { role: "user", content: "hi" };
 const part = (one: Fields) => ({ ...USER, content: [one] });
 const urls = (count: number) => Array.from({ length: count }, () => URL);
@@ -38,6 +42,10 @@ const FORMS: readonly (readonly [string, (count: number) => Fields])[] = [
   ["addresses in images of a part", (count) => part({ type: "image", images: urls(count) })],
   ["addresses in images of a message", (count) => ({ ...USER, images: urls(count) })],
   ["objects in images of a message", (count) => ({ ...USER, images: objects(count) })],
+  [
+    "addresses beside a small image",
+    (count) => ({ ...USER, content: urls(count).map((url) => ({ ...SMALL, images: [url] })) }),
+  ],
 ];
 
 for (const [form, messageWith] of FORMS) {
