@@ -44,6 +44,7 @@ async function processOn(disk: SimDisk, store: ForgetfulStore, wallMs = BOOT_WAL
   });
   const charge = async (number: number) => {
     journal.open({ voided: voidOf(number), hold: nanoUsd(1n) });
+    journal.checkpoint(askOf(number));
     const final = journal.final(askOf(number));
     await clock.advance(2);
     await final;
@@ -77,6 +78,19 @@ for (const [jump, byMs] of JUMPS) {
     assert.equal(await lookedAfter(29_000), 0);
     assert.equal(await lookedAfter(1_000), 1);
     clock.wallAheadMs -= byMs;
+    assert.equal(await lookedAfter(569_000), 1);
+    assert.equal(await lookedAfter(1_000), 2);
+    await journal.close();
+  });
+
+  test(`so is one that is made when the clock has been set ${jump}, in a segment that begins then`, async () => {
+    const { disk, clock, journal, charge, lookedAfter } = await processOn(new SimDisk(), new ForgetfulStore());
+    const before = disk.segments().length;
+    clock.wallAheadMs += byMs;
+    for (let number = 2; disk.segments().length < before + 2; number++) await charge(number);
+    await charge(1);
+    assert.equal(await lookedAfter(29_000), 0);
+    assert.equal(await lookedAfter(1_000), 1);
     assert.equal(await lookedAfter(569_000), 1);
     assert.equal(await lookedAfter(1_000), 2);
     await journal.close();

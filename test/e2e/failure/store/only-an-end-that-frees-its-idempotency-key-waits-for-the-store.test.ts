@@ -63,9 +63,9 @@ test("ends that free no key are sent while the store does not answer, and one th
     await here.requestEnd(reply.headers.get("x-request-id") ?? "");
   }
 
-  const waits = clock.nextTimerOf(KEY_FREE_MS_MAX);
+  const waits = clock.nextTimerOf(KEY_FREE_MS_MAX).then(() => "waits");
   const answer = endWithoutStore({ fault: { status: 400 } }, false, NAMED);
-  await waits;
+  assert.equal(await Promise.race([waits, answer.then(() => "answered")]), "waits");
   clock.advance(KEY_FREE_MS_MAX);
   assert.match(await (await answer).text(), /upstream_rejected/);
 });
