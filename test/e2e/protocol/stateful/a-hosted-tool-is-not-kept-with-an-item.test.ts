@@ -38,6 +38,7 @@ const offering = (...tools: readonly Fields[]) => [{ type: "additional_tools", r
 
 const REFUSED: readonly (readonly [string, Fields])[] = [
   ["an item that offers it", { input: offering(OWN, SEARCH) }],
+  ["an item after one with own tools", { input: [...offering(OWN), ...offering(SEARCH)] }],
   ["an item with one tool in place of a list", { input: [{ ...offering()[0], tools: undefined, tool: SEARCH }, HI] }],
   ["a namespace in an item", { input: offering({ type: "namespace", name: "n", description: "d", tools: [SEARCH] }) }],
   [

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, type TestAccount, testConfig } from "../../../rig/gateway.ts";
-import { ask, assertAtRest, errorOf } from "./asking.ts";
+import { ask, assertAtRest, errorOf, type Fields } from "./asking.ts";
 
 let here: GatewayHere;
 let account: TestAccount;
@@ -82,3 +82,19 @@ for (const type of ["tool_addition", "tool_removal"]) {
     await assertAtRest(here, account);
   });
 }
+
+test("the second change of the second block is found as well, and the refusal names its block", async () => {
+  const { tools, messages } = compacted("tool_addition", "own");
+  const [{ role, content } = { role: "assistant", content: [] }, user] = messages;
+  const [block] = content as readonly Fields[];
+  const changes = ["own", "web_search"].map((name) => ({
+    type: "tool_addition",
+    tool: { type: "tool_reference", name },
+  }));
+  const fields = { tools, messages: [{ role, content: [block, { ...block, tool_changes: changes }] }, user] };
+  const reply = await ask(here, "messages", account.key, fields);
+  const { cause, message } = await errorOf(reply);
+  assert.deepEqual([reply.status, cause], [400, "unsupported_parameter"]);
+  assert.match(message, /^messages\.0\.content\.1\.tool_changes: /);
+  await assertAtRest(here, account);
+});
