@@ -3,6 +3,8 @@
 import { type Refusal, refusal } from "../../values/errors.ts";
 import { isGiven, isObject, type JsonObject } from "../../values/json-object.ts";
 import { formBytes, hostedType, toolsIn } from "../../values/members/hosted-tools.ts";
+import { mistakenFor } from "../../values/members/shape.ts";
+import { REASONING } from "../../values/members/shared.ts";
 import { tierFault, tierOf } from "../../values/members/tier.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { mayBeAddress, mayHoldAddress, refusedAddress } from "./addresses.ts";
@@ -62,9 +64,15 @@ export class ConversationFacts implements Visitor {
 function refusedMode({ type, reasoning }: JsonObject): Refusal | undefined {
   if (type !== "configuration_update") return undefined;
   const asked = Array.isArray(reasoning) ? reasoning : [reasoning];
-  if (asked.every((one) => !(tierFault({ reasoning: one }) ?? tierOf({ reasoning: one })))) return undefined;
+  if (!asked.some(asksForMode)) return undefined;
   const detail = 'The mode has a price only as "reasoning.mode" of the request.';
   return refusal("unsupported_parameter", { param: "input[].reasoning.mode", detail });
+}
+
+function asksForMode(reasoning: unknown): boolean {
+  if (tierFault({ reasoning }) ?? tierOf({ reasoning })) return true;
+  // Some servers read "Mode" as "mode".
+  return isObject(reasoning) && Object.keys(reasoning).some((name) => mistakenFor(name, REASONING) === "mode");
 }
 
 /** Types of `tool_choice` that do not name a hosted tool. */

@@ -26,7 +26,7 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
  */
 const BILLING = shape({
   plain: `${[...HOLDERS, ...ADDRESS_MEMBERS].join(" ")} type file_id url data execution container_id vector_store_ids file_ids
-    skill_id memory_limit tunnel_id output_config id approval_request_id`,
+    skill_id memory_limit tunnel_id output_config id approval_request_id min_pixels reasoning`,
 });
 
 /** Members that most messages and parts have; they need no further check. */

@@ -6,7 +6,7 @@
 import { type JsonObject, objectOf } from "../../values/json-object.ts";
 import { ADDRESS_MEMBERS, ENTERED_HOLDERS, HOLDERS, TOOL_HOLDERS } from "../../values/members/holders.ts";
 import type { Protocol } from "../../values/protocol.ts";
-import { holdsMatch, visitNames } from "../../wire/json.ts";
+import { holdsMatch, type JsonMember, visitNames } from "../../wire/json.ts";
 import type { ClientRequest } from "../exchange.ts";
 
 /** The members of a body that contain parts or tools. */
@@ -47,7 +47,10 @@ export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protoco
   return undefined;
 }
 
-/** Names, or prefixes of names, with which a conversation offers tools or locates an image, a file or audio. */
+/**
+ * Names, or prefixes of names, with which a conversation offers tools, changes the reasoning, or locates an image, a file
+ * or audio.
+ */
 const OFFERS = [
   "additional_tools",
   "tool_search_output",
@@ -55,6 +58,7 @@ const OFFERS = [
   "tool_changes",
   "tool_definition",
   "definition",
+  "configuration_update",
 ];
 const ADDRESSES = [
   "image",
@@ -70,12 +74,17 @@ const ADDRESSES = [
 ];
 
 /**
- * A body without a match contains nothing to find: none of the names, and no letters as escapes, which could spell one.
+ * Text without a match contains nothing to find: none of the names, and no letters as escapes, which could spell one.
  * A match inside a text costs only a walk through the names.
  */
 const WORDS = new RegExp(
   `"(?:${[...STATE_NAMES, "skill", "memory_limit", "audio", ITEM_REFERENCE, CONTAINER_UPLOAD, ...OFFERS, ...ADDRESSES].join("|")})|\\\\u00[2-7]`,
 );
+/**
+ * The same for a conversation: some servers read tools in any message. `"tool"` is also a role, which a comma or a brace
+ * follows. The names in the tools of the body itself have been checked when it was read (values/members.ts).
+ */
+const WORDS_OF_CONVERSATION = new RegExp(`${WORDS.source}|"tools"|"tool"(?!\\s*[,}])`);
 /**
  * Names that decide the checks. They must not occur twice or be escaped: parsers differ in which of two values counts,
  * and in ours a second name can hide one that is written with escapes.
@@ -83,9 +92,10 @@ const WORDS = new RegExp(
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT,
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
-  ...["url", "data", "execution", ...ADDRESS_MEMBERS],
+  ...["url", "data", "execution", "min_pixels", ...ADDRESS_MEMBERS],
+  ...["reasoning", "mode"],
 ]);
-const ENTERED: ReadonlySet<string> = new Set(HOLDERS);
+const ENTERED: ReadonlySet<string> = new Set([...HOLDERS, "reasoning"]);
 
 /**
  * The first name that decides a check and occurs twice in its object or is written with escapes; undefined: none, or
@@ -96,10 +106,12 @@ export function firstAmbiguousName(
   { protocol, body, scan }: Pick<ClientRequest, "protocol" | "body" | "scan">,
   isStateful: boolean,
 ): string | undefined {
-  if (!isStateful && !holdsMatch(body, WORDS)) return undefined;
+  const roots = scan.members.filter(({ name }) => ROOTS[protocol].includes(name));
+  const mayFind = ({ name, valueStart, valueEnd }: JsonMember) =>
+    holdsMatch(body.subarray(valueStart, valueEnd), name === "tools" ? WORDS : WORDS_OF_CONVERSATION);
+  if (!isStateful && !roots.some(mayFind)) return undefined;
   let found: string | undefined;
-  for (const { name: root, valueStart } of scan.members) {
-    if (!ROOTS[protocol].includes(root)) continue;
+  for (const { name: root, valueStart } of roots) {
     visitNames(body, valueStart, root, (name, plain, again, under) => {
       if ((again || !plain) && DECIDING.has(name)) found ??= `${under}[].${name}`;
       return ENTERED.has(name) ? name : undefined;

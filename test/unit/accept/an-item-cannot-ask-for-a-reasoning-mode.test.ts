@@ -23,6 +23,15 @@ test("a mode with a price of its own, or of a form that servers could read diffe
   }
 });
 
+test("a mode under a name that some servers read as this one is refused", () => {
+  for (const item of [{ reasoning: { Mode: "pro" } }, { Reasoning: { mode: "pro" } }]) {
+    const input = [{ type: "configuration_update", ...item }];
+    const found = readEnvelope("responses", Buffer.from(JSON.stringify({ model: "m", input })));
+    assert.ok(isRefusal(found), JSON.stringify(item));
+    assert.equal(found.cause, "unsupported_parameter");
+  }
+});
+
 test("an effort, the standard mode and none pass", () => {
   for (const reasoning of [{ effort: "high" }, { mode: "standard" }, { mode: null }, null, {}, []])
     assert.ok(!isRefusal(read(reasoning)), JSON.stringify(reasoning));

@@ -60,6 +60,20 @@ for (const part of FORMS) {
   });
 }
 
+test("pixels under a name that some servers read as this one, or named twice, are refused", async () => {
+  const account = await here.account();
+  const sent = here.simulator.count;
+  const image = `"type":"image_url","image_url":{"url":"${url}"}`;
+  for (const pixels of ['"Min_Pixels":1', '"minPixels":1', `"min_pixels":${MOST},"min_pixels":1`]) {
+    const said = `{"role":"user","content":[{${image},${pixels}}]}`;
+    const reply = await ask(here, "chat", account.key, {}, { raw: `{"model":"chat-1","messages":[${said}]}` });
+    assert.equal(reply.status, 400, pixels);
+    assert.match((await errorOf(reply)).message, /"content\[\]\.min_?pixels"/i);
+  }
+  assert.equal(here.simulator.count, sent);
+  await assertAtRest(here, account);
+});
+
 /** What is held for a request with this part, in nano-dollars. */
 async function heldFor(part: object): Promise<bigint> {
   const account = await here.account();
