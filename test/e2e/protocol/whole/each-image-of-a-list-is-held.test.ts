@@ -42,21 +42,10 @@ const FORMS: readonly (readonly [string, (count: number) => Fields])[] = [
   ["addresses in images of a part", (count) => part({ type: "image", images: urls(count) })],
   ["addresses in images of a message", (count) => ({ ...USER, images: urls(count) })],
   ["objects in images of a message", (count) => ({ ...USER, images: objects(count) })],
-  [
-    "addresses beside a small image",
-    (count) => ({ ...USER, content: urls(count).map((url) => ({ ...SMALL, images: [url] })) }),
-  ],
 ];
 
 for (const [form, messageWith] of FORMS) {
-  test(`${form}: twenty are refused on a balance for four`, async () => {
-    const account = await here.account({ usd: "0.20" });
-    const sent = here.simulator.count;
-    const reply = await ask(here, "chat", account.key, { messages: [messageWith(20)] });
-    assert.deepEqual([reply.status, (await errorOf(reply)).cause], [403, "insufficient_balance"]);
-    assert.equal(here.simulator.count, sent);
-    await assertAtRest(here, account);
-  });
+  test(`${form}: twenty are refused on a balance for four`, () => assertTwentyRefused(messageWith(20)));
 
   test(`${form}: each is held once`, async () => {
     const [two, five] = [await heldFor([messageWith(2)]), await heldFor([messageWith(5)])];
@@ -65,11 +54,23 @@ for (const [form, messageWith] of FORMS) {
   });
 }
 
+test("addresses beside a small image: twenty are refused on a balance for four", () =>
+  assertTwentyRefused({ ...USER, content: urls(20).map((url) => ({ ...SMALL, images: [url] })) }));
+
 test("images of a message in OpenRouter's form are held once each", async () => {
   const image = { type: "image_url", image_url: { url: URL } };
   const held = (more: Fields) => heldFor([USER, { role: "assistant", content: "made", ...more }, USER]);
   assertTokens((await held({ images: [image, image] })) - (await held({})), 2n * IMAGE);
 });
+
+async function assertTwentyRefused(message: Fields): Promise<void> {
+  const account = await here.account({ usd: "0.20" });
+  const sent = here.simulator.count;
+  const reply = await ask(here, "chat", account.key, { messages: [message] });
+  assert.deepEqual([reply.status, (await errorOf(reply)).cause], [403, "insufficient_balance"]);
+  assert.equal(here.simulator.count, sent);
+  await assertAtRest(here, account);
+}
 
 /** The most tokens of an image whose size is not known. */
 const IMAGE = 16_384n;
