@@ -4,7 +4,7 @@
  * header and the number of bytes, so neither is trusted unless the other one agrees.
  */
 import { isUtf8 } from "node:buffer";
-import { arrayOf, isObject, type JsonObject, textOf } from "../../values/json-object.ts";
+import { arrayOf, isGiven, isObject, type JsonObject, textOf } from "../../values/json-object.ts";
 import type { MediaPiece } from "../../values/members/envelope.ts";
 import { charsetOf, decodeCharset, isReadAsUtf8 } from "../../wire/charset.ts";
 import { type Met, member } from "./conversation.ts";
@@ -15,7 +15,7 @@ import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
-  "image_url input_audio file file_data file_url source audio_url video_url image images document_url result".split(
+  "image_url input_audio file file_data file_url source audio_url video_url video image images document_url result".split(
     " ",
   ),
 );
@@ -65,11 +65,11 @@ export class MediaCount {
     if (typeof node.document_url === "string") this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
     if (typeof node.input_audio === "string") this.#add("file", node, "input_audio", "audio");
-    else if (node.input_audio !== undefined) this.#add("file", node.input_audio, "data", "audio");
+    else if (isGiven(node.input_audio)) this.#add("file", node.input_audio, "data", "audio");
     if (isObject(node.file)) this.#add("file", node.file, "file_data");
     else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);
-    if (node.audio_url !== undefined || node.video_url !== undefined) this.#unknown("file");
+    if ([node.audio_url, node.video_url, node.video].some(isGiven)) this.#unknown("file");
   }
 
   /** Servers of Qwen models enlarge an image to the pixels that its part asks for, and bill these. */
@@ -111,19 +111,22 @@ export class MediaCount {
   }
 }
 
-/** Members in which some servers also take a list of images. */
+/** Members in which some servers also take a list of images, or an object with its address. */
 const IMAGE_LISTS = ["image_url", "image", "images"] as const;
 
-/** How many images an object lists; those with media members of their own are visited separately. */
+/** How many images an object has in these; those with media members of their own are visited separately. */
 function listedImages(node: JsonObject): number {
-  let listed = 0;
+  let listed = typeof node.images === "string" ? 1 : 0;
   for (const name of IMAGE_LISTS) {
     const held = node[name];
-    for (const one of arrayOf(isObject(held) ? held.url : held)) {
-      if (!isObject(one) || !Object.keys(one).some((inner) => MEDIA_NAMES.has(inner))) listed++;
-    }
+    if (name !== "image_url" && isObject(held) && !Array.isArray(held.url) && !isVisited(held)) listed++;
+    for (const one of arrayOf(isObject(held) ? held.url : held)) if (!isVisited(one)) listed++;
   }
   return listed;
+}
+
+function isVisited(one: unknown): boolean {
+  return isObject(one) && Object.keys(one).some((name) => MEDIA_NAMES.has(name));
 }
 
 interface Base64Text {

@@ -54,13 +54,31 @@ for (const [form, messageWith] of FORMS) {
   });
 }
 
-test("addresses beside a small image: twenty are refused on a balance for four", () =>
-  assertTwentyRefused({ ...USER, content: urls(20).map((url) => ({ ...SMALL, images: [url] })) }));
+/** Twenty images that have a small one beside them. */
+const BESIDE_SMALL: readonly (readonly [string, Fields])[] = [
+  ["lists", { ...USER, content: urls(20).map((url) => ({ ...SMALL, images: [url] })) }],
+  ["objects", { ...USER, content: objects(20).map((image) => ({ ...SMALL, image })) }],
+  ["addresses in images", { ...USER, content: urls(20).map((images) => ({ ...SMALL, images })) }],
+  ["frames of a video", part({ ...SMALL, type: "video", video: urls(20) })],
+];
+
+for (const [form, message] of BESIDE_SMALL) {
+  test(`${form} beside small images are refused on a balance for four`, () => assertTwentyRefused(message));
+}
 
 test("images of a message in OpenRouter's form are held once each", async () => {
   const image = { type: "image_url", image_url: { url: URL } };
   const held = (more: Fields) => heldFor([USER, { role: "assistant", content: "made", ...more }, USER]);
   assertTokens((await held({ images: [image, image] })) - (await held({})), 2n * IMAGE);
+});
+
+test("members that say that there are no media are not held", async () => {
+  const account = await here.account({ usd: "0.05" });
+  const none = { image_url: null, input_audio: null, audio_url: null, video_url: null, video: null, images: null };
+  const reply = await ask(here, "chat", account.key, { messages: [part({ type: "text", text: "hi", ...none })] });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  await reply.text();
+  await assertAtRest(here, account);
 });
 
 async function assertTwentyRefused(message: Fields): Promise<void> {
