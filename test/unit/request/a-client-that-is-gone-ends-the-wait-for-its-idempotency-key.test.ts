@@ -5,8 +5,8 @@ import type { PipelineParts, Run } from "../../../src/request/run.ts";
 import { keyFreed } from "../../../src/request/settlement.ts";
 import { FakeClock } from "../dispatch/rig.ts";
 
-/** The wait of a request whose store does not answer. @returns what ends it, and whether it has ended. */
-function waiting({ gone = false } = {}) {
+/** The wait of a request whose store does not answer, unless told. @returns what ends it, and whether it has ended. */
+function waiting({ gone = false, settled = new Promise<void>(() => {}) } = {}) {
   const clock = new FakeClock();
   const reply = {
     gone,
@@ -15,7 +15,7 @@ function waiting({ gone = false } = {}) {
       this.callbacks.push(callback);
     },
   };
-  const settler = { unsettled: () => new Promise<void>(() => {}) };
+  const settler = { unsettled: () => settled };
   const run = { permit: { tag: "t" }, reply } as unknown as Run;
   let ended = false;
   const wait = keyFreed(run, { settler, clock } as unknown as PipelineParts).then(() => {
@@ -30,6 +30,14 @@ function waiting({ gone = false } = {}) {
   };
   return { clock, wait, isOver, disconnect };
 }
+
+test("the store's answer ends the wait at once", async () => {
+  const store = Promise.withResolvers<void>();
+  const { wait, isOver } = waiting({ settled: store.promise });
+  assert.equal(await isOver(), false);
+  store.resolve();
+  await wait;
+});
 
 test("a client that disconnects ends the wait", async () => {
   const { wait, isOver, disconnect } = waiting();
