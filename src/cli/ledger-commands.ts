@@ -23,6 +23,7 @@ import { LISTING_FORMATS } from "./output/listing.ts";
 import { optionWords } from "./output/printed-command.ts";
 import { type Column, table } from "./output/table.ts";
 import type { Terminal } from "./output/terminal.ts";
+import { asTyped } from "./typed-names.ts";
 import { addVerifyCommand } from "./verify-command.ts";
 
 interface LedgerOptions {
@@ -139,9 +140,10 @@ async function showRequest(admin: AdminClient, id: string, options: LedgerOption
   const [other] = Object.entries(others).find(([, typed]) => typed !== undefined) ?? [];
   if (other !== undefined)
     throw new CliFailure(2, `--request shows the lines of one request; do not use it with --${other}.`);
+  const typed = asTyped(admin, { id: "--request" });
   for (let next: string | undefined; ; ) {
     const path = `/accounts/${segment(account)}/requests/${segment(id)}${query({ after: next })}`;
-    const { body } = await admin.call("GET", path);
+    const { body } = await typed.call("GET", path);
     const shown = attempts ? { ...body, items: attemptRows(itemsOf(body)) } : body;
     if (typeof body.next !== "number") return { json: shown, text: pageText(options, shown) };
     next = String(body.next);

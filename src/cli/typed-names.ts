@@ -1,4 +1,5 @@
 /** Replaces member names in the admin API's messages by the options and arguments that were typed. */
+import { ACCOUNT_NAME } from "../values/account-name.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { Command } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";
@@ -22,19 +23,39 @@ const AT_FAULT = /^(Refused: )`([a-z_]+)`(?= (?:must|names) )/;
  * `<key-id>`. A member that could be several of them, or none, stays.
  */
 export function asTypedTo(command: Command, admin: AdminClient): AdminClient {
-  return reworded(admin, (message) =>
+  return reworded(admin, (message, path) =>
     message.replace(AT_FAULT, (whole, before: string, member: string) => {
-      const name = member.replaceAll("_", "-");
-      const options = command.options.filter(({ long }) => long === `--${name}`).map(({ long }) => long);
-      const values = command.registeredArguments.map((one) => one.name());
-      const typed = values.filter((value) => value.split("-").includes(name)).map((value) => `<${value}>`);
-      const [only, another] = [...options, ...typed];
-      return only === undefined || another !== undefined ? whole : `${before}${only}`;
+      const typed = member === "name" ? typedName(command, path) : typedAs(command, member);
+      return typed === undefined ? whole : `${before}${typed}`;
     }),
   );
 }
 
-function reworded(admin: AdminClient, words: (message: string) => string): AdminClient {
+/**
+ * The command's option or argument for a member, such as `--name` or `<new-name>`.
+ * @param but one that is known not to be meant
+ * @returns undefined if the command has none, or several
+ */
+function typedAs({ options, registeredArguments }: Command, member: string, but?: string): string | undefined {
+  const name = member.replaceAll("_", "-");
+  const flags = options.flatMap(({ long }) => (long === `--${name}` ? [long] : []));
+  const values = registeredArguments.map((one) => one.name()).filter((value) => value.split("-").includes(name));
+  const [only, another] = [...flags, ...values.map((value) => `<${value}>`)].filter((typed) => typed !== but);
+  return another === undefined ? only : undefined;
+}
+
+/**
+ * The option or argument for the member `name`. In a path it is the account, in a body what the call creates or renames;
+ * the gateway checks the path first.
+ */
+function typedName(command: Command, path: string): string | undefined {
+  const account = /^\/accounts\/([^/?]+)/.exec(path)?.[1];
+  if (account === undefined) return typedAs(command, "name");
+  const option = command.options.some(({ long }) => long === "--account") ? "--account" : "<name>";
+  return ACCOUNT_NAME.test(decodeURIComponent(account)) ? typedAs(command, "name", option) : option;
+}
+
+function reworded(admin: AdminClient, words: (message: string, path: string) => string): AdminClient {
   return {
     ...admin,
     async call(method, path, body) {
@@ -42,7 +63,7 @@ function reworded(admin: AdminClient, words: (message: string) => string): Admin
         return await admin.call(method, path, body);
       } catch (error) {
         if (!(error instanceof CliFailure)) throw error;
-        throw new CliFailure(error.exitStatus, words(error.message), error.code);
+        throw new CliFailure(error.exitStatus, words(error.message, path), error.code);
       }
     },
   };

@@ -4,6 +4,7 @@
  * to send instead.
  */
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "typebox";
+import { ACCOUNT_NAME } from "../values/account-name.ts";
 import { CURSOR_CHARS_MAX } from "./cursor.ts";
 
 export type { Static, TObject, TProperties, TSchema, TUnsafe };
@@ -15,7 +16,7 @@ export const CODES_PAGE_MAX = 200;
 export const closed = { additionalProperties: false } as const;
 
 export const Name = Type.String({
-  pattern: "^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$",
+  pattern: ACCOUNT_NAME.source,
   description: "1 to 64 characters of A-Z a-z 0-9 . _ @ + -, the first a letter or digit",
   "x-remedy": "Choose a name such as alice or team-7@example.com.",
   examples: ["alice"],

@@ -224,7 +224,7 @@ const BLOCK_REMEDIES: Readonly<Record<BlockFault, string>> = {
   address:
     "The part before the slash is not an IP address: write IPv4 as four numbers from 0 to 255 with dots, and IPv6 as groups of at most four hexadecimal digits with colons.",
   prefix: "The part after the slash is not a prefix length: use a whole number, at most 32 for IPv4 and 128 for IPv6.",
-  bits: "It has bits set after its prefix: send the network itself, 192.0.2.0/24 instead of 192.0.2.7/24.",
+  bits: "It has bits set after its prefix: send the network itself, such as 192.0.2.0/24 for 192.0.2.7/24.",
 };
 
 /** @throws AdminRefusal 400 */

@@ -1,7 +1,6 @@
 /** Maps the claims of a provider to an account name. */
 
-/** The form of an account name (`Name` of vocabulary.ts). Any other claim names no account. */
-const ACCOUNT_NAME = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$/;
+import { ACCOUNT_NAME } from "../../values/account-name.ts";
 
 /** Why a claim names no account. */
 export type ClaimFault = "claim_missing" | "claim_no_name" | "email_unverified";

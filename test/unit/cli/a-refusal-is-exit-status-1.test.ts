@@ -56,7 +56,7 @@ test("unknown names, used ids and uncovered adjustments are refused", async (t) 
     [["account", "show", "a/../b"], /^Refused: <name> must be/],
     [["key", "revoke", "x"], /^Refused: <key-id> must be the id of a key/],
     [["account", "list", "--limit", "999"], /^Refused: --limit must be/],
-    [["account", "rename", "a/../b", "bob"], /^Refused: `name` must be/],
+    [["account", "rename", "a/../b", "bob"], /^Refused: <name> must be/],
     [["key", "create", "--account", "alice", "--group", "bigg"], /Did you mean `big`/],
     [["key", "revoke", "key_000000000000000000"], /no key with the id/],
     [["topup", "--account", "alice", "--usd", "2", "--id", "pay_1"], /another amount/],
