@@ -32,3 +32,11 @@ test("each refusal of the routes with which owners write has a text", () => {
     [],
   );
 });
+
+test("each refusal of the operator's sign-in has a text with its remedy", () => {
+  const met = ["admin_token_required", "wrong_token", "too_many_wrong_tokens"];
+  assert.deepEqual(
+    met.filter((code) => refusals[code]?.[1] === undefined),
+    [],
+  );
+});

@@ -84,7 +84,7 @@ export function AuditLines(): VNode {
   useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, () => void look());
   const wanted = search.trim().toLowerCase();
   const found = lines?.filter((line) => wanted === "" || searched(line).includes(wanted));
-  return html`<div class="filters" role="search">
+  return html`<p class="faint">${W.auditIntro}</p><div class="filters" role="search">
       <${Input} field=${{ name: "search", label: T.operator.search, hint: W.searchHint }} value=${search} onValue=${setSearch} />
       <${Follow} isFollowing=${isFollowing} onFollow=${setFollowing} />
     </div>

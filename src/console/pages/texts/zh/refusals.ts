@@ -7,7 +7,11 @@ import type { Texts } from "../words.ts";
 export const refusals: Texts["common"]["refusals"] = {
   above_cap: ["超过了管理员设定的上限。"],
   account_closed: ["此账户已关闭，无法更改。", "请向网关的管理员申请其他账户。"],
-  account_exists: ["已有同名账户。"],
+  account_exists: ["已有这个名称的账户。"],
+  admin_token_required: [
+    "此网关没有管理令牌，无法在浏览器中登录。",
+    "请在配置中设置 admin_token，重启网关后用它登录。",
+  ],
   budget_too_small: ["预算低于最小请求的费用，密钥将无法使用。"],
   code_mistyped: ["兑换码输入有误：校验位与其他字符不符。", "请与购买时收到的兑换码逐个字符核对。"],
   code_not_redeemable: [
@@ -18,7 +22,7 @@ export const refusals: Texts["common"]["refusals"] = {
   codes_exist: ["此表单先前已经生成过兑换码，其内容只显示过一次。"],
   expired_code: ["该兑换码已过兑换期限，没有任何变化。", "请向出售方索取新的兑换码。"],
   front_names_nobody: ["网关前端给出的账户不存在。"],
-  id_used: ["此编号已用于其他操作。"],
+  id_used: ["此编号已用于另一个金额或卡种，没有任何变化。", "请使用原来的金额或卡种，或更换编号。"],
   internal: ["网关处理时出错。", "请稍后重试；如果仍然出错，请联系网关的管理员。"],
   key_exists: ["此表单先前已经创建过密钥，其内容只显示过一次。"],
   key_revoked: ["此密钥已被吊销，无法再更改。", "请另行创建密钥。"],
@@ -26,7 +30,7 @@ export const refusals: Texts["common"]["refusals"] = {
   link_is_over: ["此登录链接无法打开：它已被使用或已过期。", "请向管理员索取新的链接，每个链接只能使用一次。"],
   malformed: ["输入的格式不正确。"],
   no_console: ["此网关没有供密钥所有者使用的控制台。"],
-  no_receiver: ["配置中没有通知的接收方。"],
+  no_receiver: ["配置中没有通知的接收方。", "请在配置的 notices 部分设置 url 和签名密钥。"],
   not_confirmed: ["更改已写入，但存储尚未确认它不会丢失。", "请再次发送：同一操作只计一次。"],
   other_site: ["此请求不是来自控制台自己的页面。", "请在此窗口打开控制台后重试。"],
   out_of_range: ["余额减去冻结金额后将超出允许范围，没有任何变化。"],
@@ -45,7 +49,7 @@ export const refusals: Texts["common"]["refusals"] = {
   too_many_sign_ins: ["最近登录过多。"],
   too_many_values: ["此密钥同时有效的值过多。", "请等待旧值到期，或另行创建密钥并吊销此密钥。"],
   too_many_wrong_codes: ["此账户输入了过多无法兑换的兑换码，暂时不能继续兑换。"],
-  too_many_wrong_tokens: ["此地址多次输入错误的管理令牌，请稍后再试。"],
+  too_many_wrong_tokens: ["令牌不是此网关的管理令牌，且此地址已多次输入错误。", "请输入正确的令牌，它随时有效。"],
   unknown_account: ["没有这个账户。", "请重新加载页面：您可能已登录其他账户。"],
   unknown_batch: ["没有这个批次。"],
   unknown_card: ["配置中没有这种卡。"],
@@ -59,4 +63,5 @@ export const refusals: Texts["common"]["refusals"] = {
     "此账户的账本中没有这个请求的记录。",
     "请完整复制编号。仍在进行、被拒绝或免费的请求没有记录，较早的记录可能已归档。",
   ],
+  wrong_token: ["这不是此网关的管理令牌。", "它是配置中的 admin_token，或数据目录中 admin-token 文件的内容。"],
 };

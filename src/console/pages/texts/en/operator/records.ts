@@ -7,6 +7,7 @@ export const records = {
   request: "Request",
   requestHint: "A request id, req_…: only its lines are shown.",
   searchHint: "Searches the lines below: who, what, target and facts.",
+  auditIntro: "The newest writes since this gateway started. Older ones are in its log.",
   follow: "Follow",
   noLines: "No writes since this gateway started. Older ones are in its log.",
   noLineFound: "No line matches. Older ones are in the log of the gateway.",

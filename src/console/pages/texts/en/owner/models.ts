@@ -40,7 +40,7 @@ export const models = {
   perCall: "per call",
   /** Why a key in a group cannot use a model, by cause of error. */
   refusals: {
-    no_entitlement: "no time card runs for this group",
+    no_entitlement: "no running time card of this group includes it",
     quota_used: "the time card is used up",
     not_in_plan: "your plan does not include it",
     insufficient_balance: "the balance is too low",

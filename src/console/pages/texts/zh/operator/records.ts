@@ -10,6 +10,7 @@ export const records: Texts["operator"]["records"] = {
   requestHint: "请求编号 req_…：只显示其记录。",
   searchHint: "在下列各行的操作人、操作、对象和详情中查找。",
   follow: "持续刷新",
+  auditIntro: "网关启动后最近的操作，更早的记录在其日志中。",
   noLines: "网关启动后没有任何操作，更早的记录在其日志中。",
   noLineFound: "没有符合条件的记录，更早的记录在网关的日志中。",
   noLedger: "没有记录。充值、收费和时长卡会显示在这里。",

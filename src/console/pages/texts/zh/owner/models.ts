@@ -41,7 +41,7 @@ export const models: Texts["owner"]["models"] = {
   above: (tokens: string) => `输入超过 ${tokens} token`,
   perCall: "每次调用",
   refusals: {
-    no_entitlement: "此分组没有生效中的时长卡",
+    no_entitlement: "此分组没有包含该模型的生效时长卡",
     quota_used: "时长卡的额度已用完",
     not_in_plan: "您的套餐不包含它",
     insufficient_balance: "余额不足",
