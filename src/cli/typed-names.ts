@@ -1,5 +1,5 @@
 /** Replaces member names in the admin API's messages by the options and arguments that were typed. */
-import { ACCOUNT_NAME } from "../values/account-name.ts";
+import { ACCOUNT_NAME } from "../values/words/account-name.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { Command } from "./command-line.ts";
 import { CliFailure } from "./failure.ts";

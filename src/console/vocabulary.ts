@@ -4,7 +4,7 @@
  * to send instead.
  */
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from "typebox";
-import { ACCOUNT_NAME } from "../values/account-name.ts";
+import { ACCOUNT_NAME } from "../values/words/account-name.ts";
 import { CURSOR_CHARS_MAX } from "./cursor.ts";
 
 export type { Static, TObject, TProperties, TSchema, TUnsafe };

@@ -1,6 +1,6 @@
 /** Maps the claims of a provider to an account name. */
 
-import { ACCOUNT_NAME } from "../../values/account-name.ts";
+import { ACCOUNT_NAME } from "../../values/words/account-name.ts";
 
 /** Why a claim names no account. */
 export type ClaimFault = "claim_missing" | "claim_no_name" | "email_unverified";
