@@ -15,9 +15,8 @@ import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
 /** Members that may hold media, or say where it is. */
 export const MEDIA_NAMES: ReadonlySet<string> = new Set(
-  "image_url input_audio file file_data file_url source audio_url video_url video image images document_url result".split(
-    " ",
-  ),
+  `image_url input_audio file file_data file_url source audio_url video_url image images document_url result
+   video audio`.split(/\s+/),
 );
 
 /** Collects the media of one body. */
@@ -69,7 +68,7 @@ export class MediaCount {
     if (isObject(node.file)) this.#add("file", node.file, "file_data");
     else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);
-    if ([node.audio_url, node.video_url, node.video].some(isGiven)) this.#unknown("file");
+    if (isGiven(node.audio_url) || isGiven(node.video_url) || holdsRecording(node)) this.#unknown("file");
   }
 
   /** Servers of Qwen models enlarge an image to the pixels that its part asks for, and bill these. */
@@ -109,6 +108,11 @@ export class MediaCount {
     else this.places.set(holder as object, [name]);
     this.base64Bytes += (data as string).length;
   }
+}
+
+/** Whether a part holds a recording as servers of Qwen models take it, also without a type. Earlier audio has only an id. */
+function holdsRecording({ video, audio }: JsonObject): boolean {
+  return isGiven(video) || (isGiven(audio) && !(isObject(audio) && isGiven(audio.id)));
 }
 
 /** Members in which some servers also take a list of images, or an object with its address. */
