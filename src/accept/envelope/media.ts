@@ -57,9 +57,12 @@ export class MediaCount {
       if (isObject(image)) this.#enlarge(image);
     }
     // Extensions of some servers, and the results of image generation.
-    if (typeof node.image === "string") {
-      this.#add("image", node, "image");
+    const { image: other } = node;
+    if (typeof other === "string" || (isObject(other) && isGiven(other.url))) {
+      if (isObject(other)) this.#add("image", other, "url");
+      else this.#add("image", node, "image");
       this.#enlarge(node);
+      if (isObject(other)) this.#enlarge(other);
     }
     if (typeof node.document_url === "string") this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
