@@ -121,12 +121,16 @@ function holdsRecording({ video, audio }: JsonObject): boolean {
 /** Members in which some servers also take a list of images, or an object with its address. */
 const IMAGE_LISTS = ["image_url", "image", "images"] as const;
 
-/** How many images an object has in these; those with media members of their own are visited separately. */
+/**
+ * How many images an object has in these, besides an object with an address that is weighed; those with media members of
+ * their own are visited separately.
+ */
 function listedImages(node: JsonObject): number {
   let listed = typeof node.images === "string" ? 1 : 0;
   for (const name of IMAGE_LISTS) {
     const held = node[name];
-    if (name !== "image_url" && isObject(held) && !Array.isArray(held.url) && !isVisited(held)) listed++;
+    const isWeighed = name === "image_url" || (name === "image" && isObject(held) && isGiven(held.url));
+    if (!isWeighed && isObject(held) && !Array.isArray(held.url) && !isVisited(held)) listed++;
     for (const one of arrayOf(isObject(held) ? held.url : held)) if (!isVisited(one)) listed++;
   }
   return listed;

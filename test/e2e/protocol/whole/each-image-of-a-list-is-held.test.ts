@@ -72,6 +72,16 @@ test("images of a message in OpenRouter's form are held once each", async () => 
   assertTokens((await held({ images: [image, image] })) - (await held({})), 2n * IMAGE);
 });
 
+test("a small image in an object is held by its size", async () => {
+  const account = await here.account({ usd: "0.03" });
+  for (const form of [SMALL, { type: "image", image: { url: PIXEL } }, { type: "image", image: PIXEL }]) {
+    const reply = await ask(here, "chat", account.key, { messages: [part(form)] });
+    assert.equal(reply.status, 200, await reply.clone().text());
+    await reply.text();
+    await assertAtRest(here, account);
+  }
+});
+
 test("members that say that there are no media are not held", async () => {
   const account = await here.account({ usd: "0.05" });
   const none = { image_url: null, input_audio: null, audio_url: null, video_url: null, video: null, images: null };
