@@ -24,8 +24,8 @@ before(async () => {
 after(() => here.close());
 
 function explain(account: Pick<TestAccount, "keyId">, ...more: string[]) {
-  const wanted = ["--model", "chat-1", "--protocol", "chat"];
-  return tollgate(here, "explain", "--key-id", account.keyId, ...wanted, ...more);
+  const model = more.includes("--model") ? [] : ["--model", "chat-1"];
+  return tollgate(here, "explain", "--key-id", account.keyId, ...model, "--protocol", "chat", ...more);
 }
 
 test("as text: the answer, every step, and the possible routes", async () => {
