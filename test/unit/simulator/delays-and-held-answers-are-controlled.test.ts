@@ -139,7 +139,10 @@ test("the command prints its usage, and refuses wrong arguments without a stack 
   for (const args of [["--port", "http"], ["--port", ""], ["--prot", "1"], ["9000"], ["--port"]]) {
     const { out, err, code } = await said(...args);
     assert.deepEqual([code, out], [2, ""], args.join(" "));
-    assert.match(err, /^error: .+\n(?:\(Did you mean .+\?\)\n)?Usage: tollgate simulator \[options\]\nAdd --help for the options\.\n$/);
+    assert.match(
+      err,
+      /^error: .+\n(?:\(Did you mean .+\?\)\n)?Usage: tollgate simulator \[options\]\nAdd --help for the options\.\n$/,
+    );
     assert.doesNotMatch(err, /^ +at /m);
   }
 });
