@@ -1,8 +1,8 @@
 /** The sign-in page of the operator: the admin token, sent once, or the OpenID provider. */
 import { ApiError, ask } from "../parts/api.ts";
 import { useAction, useAnswer } from "../parts/load.ts";
-import { LanguageChoice } from "../parts/shell.ts";
-import { html, useEffect, useRef, useState, type VNode } from "../parts/view.ts";
+import { LanguageChoice, useTitle } from "../parts/shell.ts";
+import { html, useLayoutEffect, useRef, useState, type VNode } from "../parts/view.ts";
 import { Button, Field, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 
@@ -15,11 +15,9 @@ interface OperatorSignInProps {
 export function OperatorSignIn({ isEnded, onEntered }: OperatorSignInProps): VNode {
   const [token, setToken] = useState("");
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    // The title of the page before may have a name.
-    document.title = "Tollgate";
-    field.current?.focus();
-  }, []);
+  // The title of the page before may have a name.
+  useTitle("Tollgate");
+  useLayoutEffect(() => field.current?.focus(), []);
   const words = T.operator.signIn;
   const enter = useAction(async () => {
     await ask("/session", { method: "POST", body: { token: token.trim() } }).catch((error: unknown) => {

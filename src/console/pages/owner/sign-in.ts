@@ -5,8 +5,8 @@
 import type { SignInMethodsAnswer } from "../../answers/session.ts";
 import { ask } from "../parts/api.ts";
 import { useAction, useAnswer } from "../parts/load.ts";
-import { LanguageChoice } from "../parts/shell.ts";
-import { html, useEffect, useState, type VNode } from "../parts/view.ts";
+import { LanguageChoice, useTitle } from "../parts/shell.ts";
+import { html, useState, type VNode } from "../parts/view.ts";
 import { Button, Form, Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
 import { mayHavePasskeys, signInByPasskey } from "./access/browser-passkeys.ts";
@@ -22,9 +22,7 @@ export function SignIn({ isEnded, onEntered }: SignInProps): VNode {
   // language needs it.
   const [token] = useState(() => location.hash.slice(1));
   // The title of the page before may have a name.
-  useEffect(() => {
-    document.title = "Tollgate";
-  }, []);
+  useTitle("Tollgate");
   const enter = useAction(async () => {
     await ask("/sign-in/link", { method: "POST", body: { token } });
     history.replaceState(null, "", location.pathname);

@@ -1,7 +1,7 @@
 /** The frame of each page: name, menu, language and sign-out. */
 import { chooseLanguage, LANGUAGE_NAMES, type Language, languageNow, T } from "../texts/texts.ts";
 import { hrefOf } from "./router.ts";
-import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
+import { type ComponentChildren, html, useEffect, useLayoutEffect, useRef, useState, type VNode } from "./view.ts";
 
 interface MenuPage {
   /** First segment of the page's path; empty: the first page. */
@@ -23,16 +23,21 @@ interface ShellProps {
   readonly children?: ComponentChildren;
 }
 
+/** Names the tab, before the page that has this title is painted: no page is seen under the title of the one before. */
+export function useTitle(title: string): void {
+  useLayoutEffect(() => {
+    document.title = title;
+  }, [title]);
+}
+
 export function Shell({ pages, at, name, who, onSignOut, children }: ShellProps): VNode {
   const [isOpen, setOpen] = useState(false);
   const page = pages.find((one) => one.at === at);
   const called = [page?.isNamed ? name : undefined, page?.title ?? T.common.notFound, "Tollgate"];
   // Tells tabs with pages of several accounts or keys apart.
   const title = called.filter(Boolean).join(" · ");
-  useEffect(() => {
-    document.title = title;
-    setOpen(false);
-  }, [title]);
+  useTitle(title);
+  useEffect(() => setOpen(false), [title]);
   const burger = useRef<HTMLButtonElement>(null);
   // Closing the menu by keyboard must not leave the focus on an element that is hidden.
   const closeByKey = ({ key }: KeyboardEvent) => {

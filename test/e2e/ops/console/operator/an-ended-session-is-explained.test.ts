@@ -1,10 +1,22 @@
 /** When a session ends while a page is open, the page says so, and the next sign-in returns to it. */
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
-import { closeBrowser } from "../../../../rig/browser.ts";
+import { closeBrowser, type Page } from "../../../../rig/browser.ts";
 import { openOperator, signIn } from "./world.ts";
 
 after(closeBrowser);
+
+/** The tab's title at the moment at which the page begins to have these words. */
+function titleUnder(page: Page, words: string): Promise<string> {
+  return page.evaluate<string>(`new Promise((resolve) => {
+    const observer = new MutationObserver(() => {
+      if (!document.body.textContent.includes(${JSON.stringify(words)})) return;
+      observer.disconnect();
+      resolve(document.title);
+    });
+    observer.observe(document.body, { childList: true, subtree: true });
+  })`);
+}
 
 test("a page whose session has ended says so, and the sign-in returns to it", async (t) => {
   const { page, open, here, token, context } = await openOperator(t);
@@ -14,9 +26,11 @@ test("a page whose session has ended says so, and the sign-in returns to it", as
   assert.equal(await page.title(), `${name} · Accounts · Tollgate`);
   // Another tab signs out.
   await context.clearCookies();
+  const words = "Your session has ended. Sign in again to return to this page.";
+  const title = titleUnder(page, words);
   await page.getByRole("link", { name: "Upstreams" }).click();
-  await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
-  assert.equal(await page.title(), "Tollgate");
+  await page.getByText(words).waitFor();
+  assert.equal(await title, "Tollgate");
   await signIn(page, token);
   await page.getByRole("heading", { level: 1, name: "Upstreams" }).waitFor();
   assert.equal(await page.title(), "Upstreams · Tollgate");
