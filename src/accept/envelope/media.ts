@@ -37,33 +37,21 @@ export class MediaCount {
   see({ node, under }: Met, mayWeigh: boolean): void {
     const before = this.pieces.length;
     if (mayWeigh) this.#weigh(node);
+    const listed = mayWeigh ? listedImages(node) : 0;
     if (this.pieces.length === before && PART_LISTS.has(under)) {
       const kind = unmeasured(node);
-      if (kind) this.#unknown(kind);
+      // What a part of images is expected to show is in its list.
+      if (kind && !(kind === "image" && listed > 0)) this.#unknown(kind);
     }
-    const listed = mayWeigh ? listedImages(node) : 0;
-    if (listed === 0) return;
-    // Media of a known size beside a list do not stand for its images.
-    const held = this.pieces.slice(before).filter(({ kind, tokens }) => kind === "image" && tokens === undefined);
-    for (let left = listed - held.length; left > 0; left--) this.#unknown("image");
+    for (let left = listed; left > 0; left--) this.#unknown("image");
   }
 
   #weigh(node: JsonObject): void {
     const { image_url: image } = node;
-    if (image !== undefined && image !== null) {
-      if (isObject(image)) this.#add("image", image, "url");
-      else this.#add("image", node, "image_url");
-      this.#enlarge(node);
-      if (isObject(image)) this.#enlarge(image);
-    }
+    if (image !== undefined && image !== null) this.#weighImage(node, "image_url");
     // Extensions of some servers, and the results of image generation.
     const { image: other } = node;
-    if (typeof other === "string" || (isObject(other) && isGiven(other.url))) {
-      if (isObject(other)) this.#add("image", other, "url");
-      else this.#add("image", node, "image");
-      this.#enlarge(node);
-      if (isObject(other)) this.#enlarge(other);
-    }
+    if (typeof other === "string" || (isObject(other) && isGiven(other.url))) this.#weighImage(node, "image");
     if (typeof node.document_url === "string") this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
     if (typeof node.input_audio === "string") this.#add("file", node, "input_audio", "audio");
@@ -72,6 +60,16 @@ export class MediaCount {
     else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);
     if (isGiven(node.audio_url) || isGiven(node.video_url) || holdsRecording(node)) this.#unknown("file");
+  }
+
+  /** The image of this member: an address, base64, or an object with one of them. `listedImages` counts lists. */
+  #weighImage(node: JsonObject, name: "image_url" | "image"): void {
+    const held = node[name];
+    if (Array.isArray(isObject(held) ? held.url : held)) return;
+    if (isObject(held)) this.#add("image", held, "url");
+    else this.#add("image", node, name);
+    this.#enlarge(node);
+    if (isObject(held)) this.#enlarge(held);
   }
 
   /** Servers of Qwen models enlarge an image to the pixels that its part asks for, and bill these. */

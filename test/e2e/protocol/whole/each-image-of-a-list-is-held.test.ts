@@ -66,6 +66,23 @@ for (const [form, message] of BESIDE_SMALL) {
   test(`${form} beside small images are refused on a balance for four`, () => assertTwentyRefused(message));
 }
 
+/** An image whose size is not known. */
+const UNKNOWN = { type: "image_url", image_url: { url: URL } };
+/** Parts with one such image and a list of two. */
+const BESIDE_UNKNOWN: readonly (readonly [string, Fields])[] = [
+  ["an address in image_url", { ...UNKNOWN, images: urls(2) }],
+  ["an address in image_url and a list in image", { ...UNKNOWN, image: urls(2) }],
+  ["an address in image", { type: "image", image: URL, images: urls(2) }],
+  ["an address in image and a list in image_url", { type: "image", image: URL, image_url: urls(2) }],
+  ["one more in another list", { type: "image", image_url: [URL], images: urls(2) }],
+];
+
+for (const [form, one] of BESIDE_UNKNOWN) {
+  test(`${form} does not stand for an image of a list beside it`, async () => {
+    assertTokens((await heldFor([part(one)])) - (await heldFor([USER])), 3n * IMAGE);
+  });
+}
+
 test("images of a message in OpenRouter's form are held once each", async () => {
   const image = { type: "image_url", image_url: { url: URL } };
   const held = (more: Fields) => heldFor([USER, { role: "assistant", content: "made", ...more }, USER]);
