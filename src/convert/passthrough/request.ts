@@ -3,7 +3,7 @@
  * belongs to the holder of its credential, so no tenant may reach it (ARCHITECTURE.md promise 14).
  */
 import { isRefusal, type Refusal, refusal } from "../../values/errors.ts";
-import { arrayOf, isGiven, type JsonObject, objectOf } from "../../values/json-object.ts";
+import { arrayOf, type JsonObject, objectOf } from "../../values/json-object.ts";
 import { loweredBudgets } from "../../values/members/thinking-budget.ts";
 import { tierOf } from "../../values/members/tier.ts";
 import { MEMBERS, type Shape } from "../../values/members.ts";
@@ -20,7 +20,7 @@ import { withoutUnpriced } from "./hosted-tools.ts";
 import { refusedKeptTool } from "./kept-tools.ts";
 import { withoutMadeFiles } from "./made-files.ts";
 import { withoutEnvelopes } from "./own-envelopes.ts";
-import { firstAmbiguousName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL } from "./state.ts";
+import { firstAmbiguousName, firstStatePlace, MEMORY_LIMIT, MEMORY_USUAL, type RefusedPlace } from "./state.ts";
 import { thinkingOff } from "./thinking-off.ts";
 import { withoutUnlisted } from "./unlisted.ts";
 
@@ -102,7 +102,7 @@ function refusedContainers(
 /** The refusal of a request that refers to an upstream's memory; undefined: none. */
 export function refusedState(request: ClientRequest, route?: StoredRoute): Refusal | undefined {
   return (
-    refusedForm(request, route) ?? refusedStateMember(request, route) ?? refuseState(request, firstStatePlace(request))
+    refusedForm(request, route) ?? refusedStateMember(request, route) ?? refusedPlace(request, firstStatePlace(request))
   );
 }
 
@@ -118,21 +118,10 @@ function refusedForm(request: ClientRequest, route: StoredRoute | undefined): Re
       return refusal("wrong_type", { model, param: "instructions", detail: "Instructions must be a string." });
     }
   }
-  const named = Array.isArray(json.tools) ? json.tools.findIndex(isPlain) : -1;
-  if (named >= 0 || (isGiven(json.tools) && isPlain(json.tools))) {
-    // A name alone could be one of the server's own tools, which has no price here.
-    const param = named < 0 ? "tools" : `tools[${named}]`;
-    return refusal("wrong_type", { model, param, detail: "A tool must be an object." });
-  }
   const doubted = firstAmbiguousName(request, route?.stateful === true);
   if (doubted === undefined) return undefined;
   const detail = `"${doubted}" occurs twice in one object, or is written with escapes.`;
   return refusal("duplicate_field", { model, param: doubted, detail });
-}
-
-/** Whether a value is neither an object nor a list nor null. */
-function isPlain(value: unknown): boolean {
-  return typeof value !== "object";
 }
 
 /** The refusal of a reference that has not been replaced by its item: it cannot be opened for this account. */
@@ -181,6 +170,14 @@ const STATE_REMEDIES: ReadonlyMap<string, string> = new Map([
 
 /** On this code Anthropic's tool runner, which begins every run with a thread, goes on without one. */
 const NO_THREADS = { error_code: "thread_unsupported_request" };
+
+/** The refusal of a part or tool that no server may get. */
+function refusedPlace(request: ClientRequest, place: RefusedPlace | undefined): Refusal | undefined {
+  if (!place?.isToolName) return refuseState(request, place?.path);
+  // A name alone could be one of the server's own tools, which has no price here.
+  const { model } = request;
+  return refusal("wrong_type", { model, param: place.path, detail: "A tool must be an object." });
+}
 
 function refuseState({ model }: ClientRequest, param: string | undefined): Refusal | undefined {
   if (param === undefined) return undefined;

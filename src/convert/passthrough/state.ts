@@ -1,9 +1,9 @@
 /**
  * Finds references, in conversations and tools, to what their server keeps or to what costs more than its price. What a
  * server keeps belongs to the holder of the upstream's credential, and so to all tenants together; no tenant may reach
- * it (ARCHITECTURE.md promise 14).
+ * it (ARCHITECTURE.md promise 14). Also finds names in place of tools, by which a server could offer one of its own.
  */
-import { type JsonObject, objectOf } from "../../values/json-object.ts";
+import { isGiven, isObject, type JsonObject, objectOf } from "../../values/json-object.ts";
 import { ADDRESS_MEMBERS, ENTERED_HOLDERS, HOLDERS, TOOL_HOLDERS } from "../../values/members/holders.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { holdsMatch, type JsonMember, visitNames } from "../../wire/json.ts";
@@ -28,7 +28,15 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
   "input_image_mask",
   "tunnel_id",
 ]);
-const LOOKED_AT: ReadonlySet<string> = new Set([...ENTERED_HOLDERS, ...STATE_NAMES, "type"]);
+/** Members in which a server expects the definition of a tool, or a list of these. */
+const OFFER_NAMES: ReadonlySet<string> = new Set([...TOOL_HOLDERS, "tool_changes"]);
+/** Whether a member is looked at for what it is, or as an offer, or only for what it holds. */
+const LOOKED_AT: ReadonlyMap<string, "state" | "offer" | "holder"> = new Map(
+  [...ENTERED_HOLDERS, ...STATE_NAMES, "type"].map((name) => [
+    name,
+    STATE_NAMES.has(name) ? "state" : OFFER_NAMES.has(name) ? "offer" : "holder",
+  ]),
+);
 const CONTAINER_UPLOAD = "container_upload";
 const ITEM_REFERENCE = "item_reference";
 /** The member that makes a container cost more than its price. */
@@ -36,10 +44,18 @@ export const MEMORY_LIMIT = ".memory_limit";
 /** The memory of a container by default, for which its price is set. */
 export const MEMORY_USUAL = "1g";
 
-/**
- * The path of the first part or tool that refers to something kept, or to a container of another size; undefined: none.
- */
-export function firstStatePlace({ protocol, json }: Pick<ClientRequest, "protocol" | "json">): string | undefined {
+/** A place of a body that no server may get. */
+export interface RefusedPlace {
+  readonly path: string;
+  /** Whether it is a name in place of a tool. Otherwise it refers to something kept, or to a container of another size. */
+  readonly isToolName: boolean;
+}
+
+/** The first part or tool that refers to something kept, or is only a name; undefined: none. */
+export function firstStatePlace({
+  protocol,
+  json,
+}: Pick<ClientRequest, "protocol" | "json">): RefusedPlace | undefined {
   for (const root of ROOTS[protocol]) {
     const place = firstStatePart(json[root], root);
     if (place !== undefined) return place;
@@ -90,7 +106,7 @@ const WORDS_OF_CONVERSATION = new RegExp(`${WORDS.source}|"tools"|"tool"(?!\\s*[
  * and in ours a second name can hide one that is written with escapes.
  */
 const DECIDING: ReadonlySet<string> = new Set([
-  ...LOOKED_AT,
+  ...LOOKED_AT.keys(),
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
   ...["url", "data", "execution", "min_pixels", ...ADDRESS_MEMBERS],
   ...["reasoning", "mode"],
@@ -125,33 +141,57 @@ interface StatePlace {
   readonly path: string;
   /** Whether it is in a list of tools. */
   readonly isTool: boolean;
+  /** Whether it must be an object, because a server could read a name here as one of its own tools. */
+  readonly isOffer: boolean;
   /** Whether it is an item of the input; its own reference is checked elsewhere. */
   readonly isItem: boolean;
 }
 
 /** Searches without recursion, because the client chooses the depth (docs/failure-model.md row 44). */
-function firstStatePart(root: unknown, rootPath: string): string | undefined {
-  if (!mayHoldStatePart(root)) return undefined;
-  const stack: StatePlace[] = [
-    { value: root, path: rootPath, isTool: rootPath === "tools", isItem: rootPath === "input" },
-  ];
+function firstStatePart(root: unknown, rootPath: string): RefusedPlace | undefined {
+  const isTool = rootPath === "tools";
+  if (!(isTool && holdsName(root)) && !mayHoldStatePart(root)) return undefined;
+  const stack: StatePlace[] = [{ value: root, path: rootPath, isTool, isOffer: isTool, isItem: rootPath === "input" }];
   for (let next = stack.pop(); next; next = stack.pop()) {
-    const { value, path, isTool, isItem } = next;
+    const { value, path } = next;
     if (Array.isArray(value)) {
       for (let index = value.length - 1; index >= 0; index--)
-        stack.push({ value: value[index], path: `${path}[${index}]`, isTool, isItem });
+        stack.push({ ...next, value: value[index], path: `${path}[${index}]` });
       continue;
     }
     const part = objectOf(value);
-    if (!part) continue;
+    if (!part) {
+      if (next.isOffer && isGiven(value)) return { path, isToolName: true };
+      continue;
+    }
     const found = stateMember(part, next);
-    if (found !== undefined) return `${path}.${found}`;
+    if (found !== undefined) return { path: `${path}.${found}`, isToolName: false };
     for (const name of ENTERED_HOLDERS) {
-      if (part[name] === undefined) continue;
-      stack.push({ value: part[name], path: `${path}.${name}`, isTool: OF_TOOLS.has(name), isItem: false });
+      const held = part[name];
+      if (held === undefined) continue;
+      const [isTool, isOffer] = [OF_TOOLS.has(name), mustBeTool(name, part)];
+      stack.push({ value: held, path: `${path}.${name}`, isTool, isOffer, isItem: false });
     }
   }
   return undefined;
+}
+
+/** Types of the changes of tools in a messages conversation. */
+const CHANGES: ReadonlySet<unknown> = new Set(["tool_addition", "tool_removal"]);
+
+/**
+ * Whether a member of a part must be a tool, or a list of tools. Outside of changes, `tool` as a text is the name of the
+ * tool that has made a result (Mistral's `tool_reference`), and `definition` is text.
+ */
+function mustBeTool(name: string, { type }: JsonObject): boolean {
+  if (name === "tool") return CHANGES.has(type);
+  if (name === "definition") return type === "tool_definition";
+  return OFFER_NAMES.has(name);
+}
+
+/** Whether an offer of tools holds anything that is no object: a name, or a list in the list. */
+function holdsName(offer: unknown): boolean {
+  return Array.isArray(offer) ? !offer.every(isObject) : isGiven(offer) && !isObject(offer);
 }
 
 /**
@@ -168,9 +208,11 @@ function mayHoldStatePart(root: unknown): boolean {
     }
     const part = objectOf(value);
     for (const name in part) {
-      if (!LOOKED_AT.has(name)) continue;
+      const kind = LOOKED_AT.get(name);
+      if (kind === undefined) continue;
       const held = part[name];
-      if (STATE_NAMES.has(name) || held === CONTAINER_UPLOAD || held === ITEM_REFERENCE) return true;
+      if (kind === "state" || held === CONTAINER_UPLOAD || held === ITEM_REFERENCE) return true;
+      if (kind === "offer" && holdsName(held)) return true;
       if (typeof held !== "object" || held === null) continue;
       if (name === "audio" && (Array.isArray(held) || Object.hasOwn(held, "id"))) return true;
       stack.push(held);
