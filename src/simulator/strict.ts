@@ -61,6 +61,9 @@ function chatProblem(body: JsonObject): ErrorWords | undefined {
   return open.size > 0 ? refuse("messages", `tool calls without an answer: ${[...open].join(", ")}`) : undefined;
 }
 
+/** Anything but white space; a byte order mark is not white space to the vendor, as it is to `trim`. */
+const INK = /[\S\ufeff]/;
+
 function messagesProblem(body: JsonObject): ErrorWords | undefined {
   const { type, budget_tokens: budget } = object(body.thinking);
   if (type === "enabled" && !(Number(budget) >= 1_024))
@@ -75,14 +78,29 @@ function messagesProblem(body: JsonObject): ErrorWords | undefined {
     if (problem) return problem;
     open = idsOf(message, "tool_use", "id");
   }
-  return undefined;
+  return placeProblem(list(body.messages));
+}
+
+/** Checks that system messages are where the vendor takes them, and that the conversation does not end in thinking. */
+function placeProblem(messages: readonly JsonObject[]): ErrorWords | undefined {
+  for (const [i, { role }] of messages.entries()) {
+    if (role !== "system") continue;
+    if (!takesSystemAfter(messages[i - 1]))
+      return refuse(`messages.${i}`, "role 'system' must follow a 'user' message");
+    if (messages[i + 1] && messages[i + 1]?.role !== "assistant")
+      return refuse(`messages.${i}`, "role 'system' must precede an 'assistant' message or end the array");
+  }
+  const last = messages.at(-1);
+  const type = list(last?.content).at(-1)?.type;
+  if (last?.role !== "assistant" || (type !== "thinking" && type !== "redacted_thinking")) return undefined;
+  return refuse(`messages.${messages.length - 1}`, `the final block in an assistant message cannot be ${type}`);
 }
 
 /** Checks that the message after tool uses is a user message and begins with one result for each of them. */
 function messageProblem(message: JsonObject, open: readonly unknown[], path: string): ErrorWords | undefined {
   if (!["user", "assistant", "system"].includes(String(message.role))) return refuse(`${path}.role`, "unknown role");
   const blocks = list(message.content);
-  const blank = blocks.findIndex((block) => block.type === "text" && String(block.text ?? "").trim() === "");
+  const blank = blocks.findIndex((block) => block.type === "text" && !INK.test(String(block.text ?? "")));
   if (blank >= 0 || message.content === "") return refuse(`${path}.content`, "text must not be blank");
   const results = idsOf(message, "tool_result", "tool_use_id");
   const missing = open.find((id) => !results.includes(id));
@@ -108,6 +126,12 @@ function responsesProblem(body: JsonObject): ErrorWords | undefined {
     }
   }
   return open.size > 0 ? refuse("input", `no tool output found for ${[...open].join(", ")}`) : undefined;
+}
+
+/** Whether a message is of the user, or ends in work of the vendor's own tools. */
+function takesSystemAfter(message: JsonObject | undefined): boolean {
+  const type = String(list(message?.content).at(-1)?.type);
+  return message?.role === "user" || type === "server_tool_use" || type.endsWith("_tool_result");
 }
 
 function idsOf(message: JsonObject, type: string, member: string): readonly unknown[] {

@@ -7,6 +7,7 @@ import type { JsonObject } from "../../values/json-object.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import type { ConvertContext, Permitted, RouteFacts } from "../exchange.ts";
 import type { HubRequest, OutputFormat, TranslatedRequest } from "../hub.ts";
+import { ignoreReasoning } from "../rules/envelope.ts";
 import { type FormatPlan, planFormat, schemaParam } from "../rules/format.ts";
 import { CallIds } from "../rules/ids.ts";
 import { Losses } from "../rules/losses.ts";
@@ -14,11 +15,19 @@ import { ignoreNative } from "../rules/options.ts";
 import { refuse, refusing } from "../rules/read.ts";
 import { encoded, planReply } from "../rules/reply-plan.ts";
 import { messagesSampling, planStop } from "../rules/sampling.ts";
+import { withoutBlankEnd } from "../rules/system.ts";
 import { planThinking } from "../rules/thinking.ts";
 import { NameBook } from "../rules/tool-names.ts";
 import { isForced, offerTools, type ToolOffer } from "../rules/tool-offer.ts";
 import { settleBreakpoints } from "./request/breakpoints.ts";
-import { type ContentBlock, endsInBareCalls, type Message, textBlocks, writeTurns } from "./request/turns.ts";
+import {
+  type ContentBlock,
+  endsInBareCalls,
+  type Message,
+  removeLooseThinking,
+  textBlocks,
+  writeTurns,
+} from "./request/turns.ts";
 import { closedSchema, hasMap, losesInClosing } from "./schemas.ts";
 import { cacheControl, encodeTool, encodeToolChoice } from "./shape.ts";
 
@@ -47,6 +56,7 @@ function encode(hub: HubRequest, route: RouteFacts, permitted: Permitted, contex
   const { capabilities } = route;
   const offer = offerTools(hub, { capabilities, carriesHosted: () => false, allowedNatively: false }, names, losses);
   const messages = writeTurns({ hub, route, context, names, ids: new CallIds(), losses });
+  if (removeLooseThinking(messages)) ignoreReasoning({ hub, losses });
   settleEnd(messages, hub, route);
   const format = planFormat(hub, (one) => fitsDialect(one) && capabilities.structuredOutputs, losses);
   const system = textBlocks(hub.system);
@@ -97,7 +107,7 @@ function settleEnd(messages: readonly Message[], hub: HubRequest, route: RouteFa
     refuse("untranslatable", param, "The conversation must not end with an assistant message for this model.");
   }
   const block = last.content.at(-1);
-  if (block?.type === "text" && typeof block.text === "string") block.text = block.text.trimEnd();
+  if (block?.type === "text" && typeof block.text === "string") block.text = withoutBlankEnd(block.text);
 }
 
 /** The member in which each client sets that a tool's schema is binding. */

@@ -40,6 +40,13 @@ export function isBlank(text: string): boolean {
   return !INK.test(text);
 }
 
+/** A text without white space at its end. */
+export function withoutBlankEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && isBlank(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+}
+
 /** The text of a failed tool result, for a target that has no flag for it (rule 18). */
 export function errorText(text: string): string {
   return /^error/i.test(text) ? text : `Error: ${text}`;

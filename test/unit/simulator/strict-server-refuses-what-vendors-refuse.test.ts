@@ -6,6 +6,8 @@ const toolCalls = [{ id: "c1", type: "function", function: { name: "f", argument
 const called = { role: "assistant", content: null, tool_calls: toolCalls };
 const user = { role: "user", content: "hi" };
 const use = { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "f", input: {} }] };
+const system = { role: "system", content: "mind" };
+const thought = { role: "assistant", content: [{ type: "thinking", thinking: "hm", signature: "s" }] };
 const result = { type: "tool_result", tool_use_id: "t1", content: "ok" };
 const functionCall = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
 const functionOutput = { type: "function_call_output", call_id: "c1", output: "ok" };
@@ -28,6 +30,9 @@ const REFUSED: readonly (readonly [ProtocolName, object, RegExp])[] = [
   ],
   ["messages", { messages: [{ role: "user", content: [{ type: "text", text: " " }] }] }, /blank/],
   ["messages", { messages: [{ role: "tool", content: "x" }] }, /unknown role/],
+  ["messages", { messages: [system, user] }, /role 'system' must follow a 'user' message/],
+  ["messages", { messages: [user, system, user] }, /role 'system' must precede an 'assistant' message/],
+  ["messages", { messages: [user, thought] }, /the final block in an assistant message cannot be thinking/],
   ["responses", { stop: "x" }, /stop: unknown/],
   ["responses", { input: [functionCall] }, /no tool output found for c1/],
   ["responses", { input: [functionOutput] }, /no tool call found for c1/],
@@ -59,6 +64,7 @@ test("well-formed tool turns are accepted", () =>
       const accepted: readonly (readonly [ProtocolName, object])[] = [
         ["chat", { messages: [user, called, ...answers], n: 1 }],
         ["messages", { messages: [user, use, { role: "user", content: [result, { type: "text", text: "and?" }] }] }],
+        ["messages", { messages: [user, system, thought, user, system] }],
         ["responses", { input: [{ role: "user", content: "hi" }, { ...functionCall, id: "fc_1" }, functionOutput] }],
       ];
       for (const [protocol, fields] of accepted) {

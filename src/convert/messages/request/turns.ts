@@ -4,7 +4,7 @@
  */
 
 import type { ConvertContext, RouteFacts } from "../../exchange.ts";
-import type { AssistantTurn, FilePart, HubRequest, TextPart, ToolResult, Turn, UserPart } from "../../hub.ts";
+import type { AssistantTurn, FilePart, HubRequest, SystemTurn, TextPart, ToolResult, UserPart } from "../../hub.ts";
 import { restoredReasoning } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import type { Losses } from "../../rules/losses.ts";
@@ -35,22 +35,25 @@ interface MessagesScribe {
 }
 
 /** The whole conversation, with alternating roles. */
-export function writeTurns(scribe: MessagesScribe): readonly Message[] {
+export function writeTurns(scribe: MessagesScribe): Message[] {
   const messages: Message[] = [];
-  const turns = settleResults(scribe.hub.turns);
-  for (const [index, turn] of turns.entries()) {
-    if (turn.role === "user") writeUser(messages, turn.parts, turn.param, scribe.route);
+  // Where system text goes depends on the next message, and a turn of which nothing is left is none.
+  let waiting: SystemTurn | undefined;
+  for (const turn of settleResults(scribe.hub.turns)) {
+    const spoken = turn.role === "assistant" ? assistantBlocks(turn, scribe) : undefined;
+    if (spoken?.length === 0) continue;
+    if (waiting) writeSystem(messages, waiting, spoken !== undefined && scribe.route.capabilities.midSystem);
+    waiting = turn.role === "system" ? turn : undefined;
+    if (spoken) push(messages, "assistant", spoken);
+    else if (turn.role === "user") writeUser(messages, turn.parts, turn.param, scribe.route);
     else if (turn.role === "tool")
       push(
         messages,
         "user",
         turn.results.map((result) => resultBlock(result, scribe)),
       );
-    else if (turn.role === "assistant") push(messages, "assistant", assistantBlocks(turn, scribe));
-    else if (takesSystemHere(messages, turns[index + 1], scribe)) {
-      messages.push({ role: "system", content: textBlocks(turn.parts) });
-    } else push(messages, "user", [marked({ type: "text", text: reminder(turn) }, turn.parts.at(-1)?.cache)]);
   }
+  if (waiting) writeSystem(messages, waiting, scribe.route.capabilities.midSystem);
   return messages;
 }
 
@@ -63,12 +66,13 @@ function push(messages: Message[], role: "user" | "assistant", blocks: readonly 
 }
 
 /**
- * Whether the protocol takes a system message here: after a user message, and either last or before an assistant
- * message (rule 10).
+ * The protocol takes a system message after a user message, and either last or before an assistant message. Elsewhere
+ * the text is a reminder in a user message (rule 10).
+ * @param native whether the server takes system messages, and this one is last or before an assistant message.
  */
-function takesSystemHere(messages: readonly Message[], next: Turn | undefined, scribe: MessagesScribe): boolean {
-  if (!scribe.route.capabilities.midSystem) return false;
-  return messages.at(-1)?.role === "user" && (next === undefined || next.role === "assistant");
+function writeSystem(messages: Message[], turn: SystemTurn, native: boolean): void {
+  if (native && messages.at(-1)?.role === "user") messages.push({ role: "system", content: textBlocks(turn.parts) });
+  else push(messages, "user", [marked({ type: "text", text: reminder(turn) }, turn.parts.at(-1)?.cache)]);
 }
 
 function writeUser(messages: Message[], parts: readonly UserPart[], param: string, route: RouteFacts): void {
@@ -168,6 +172,21 @@ function assistantBlocks(turn: AssistantTurn, scribe: MessagesScribe): readonly 
     } else for (const block of reasoning?.get(part) ?? []) blocks.push({ ...block });
   }
   return blocks;
+}
+
+/**
+ * Removes reasoning at the end of the conversation, as after a reply that broke off: the protocol refuses it there, and
+ * the model cannot continue from it (rule 38).
+ * @returns whether there was any.
+ */
+export function removeLooseThinking(messages: Message[]): boolean {
+  const last = messages.at(-1);
+  if (last?.role !== "assistant") return false;
+  const kept = last.content.findLastIndex(({ type }) => !THINKING.has(type)) + 1;
+  if (kept === last.content.length) return false;
+  last.content.splice(kept);
+  if (kept === 0) messages.pop();
+  return true;
 }
 
 /**

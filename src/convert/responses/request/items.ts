@@ -15,7 +15,7 @@ import type {
   UserPart,
 } from "../../hub.ts";
 import { writtenPromptCacheMark } from "../../rules/cache-marks.ts";
-import { restoredReasoning } from "../../rules/envelope.ts";
+import { ignoreReasoning, restoredReasoning } from "../../rules/envelope.ts";
 import type { CallIds } from "../../rules/ids.ts";
 import type { Losses } from "../../rules/losses.ts";
 import { carriedFile, carriedImage, fileName, titledText, urlOfSource } from "../../rules/media.ts";
@@ -131,7 +131,9 @@ function assistantItems(turn: AssistantTurn, scribe: ResponsesScribe): readonly 
     if (part.type === "tool-call") items.push(callItem(part, scribe));
     else for (const item of reasoning?.get(part) ?? []) items.push(replayed(item));
   }
-  return withoutLooseReasoning(items);
+  const kept = withoutLooseReasoning(items);
+  if (kept.length < items.length) ignoreReasoning(scribe);
+  return kept;
 }
 
 /**

@@ -5,13 +5,25 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import fc from "fast-check";
+import type { RouteFacts } from "../../../../src/convert/exchange.ts";
 import type { HubRequest, Turn } from "../../../../src/convert/hub.ts";
+import { originOf, sealReasoning } from "../../../../src/convert/rules/envelope.ts";
 import { settleResults } from "../../../../src/convert/rules/pairing.ts";
 import { strictProblem } from "../../../../src/simulator/strict.ts";
 import { isRefusal } from "../../../../src/values/errors.ts";
 import { PROTOCOL_NAMES, type Protocol } from "../../../../src/values/protocol.ts";
 import { REQUEST_OF, type Script, scripts, textsOf } from "./scripts.ts";
-import { type Body, routeTo, TRANSLATORS, upstreamBody } from "./translate.ts";
+import { type Body, CONTEXT, routeTo, TRANSLATORS, upstreamBody } from "./translate.ts";
+
+/** Reasoning of a route's server, as its clients get it. */
+function sealedBy(route: RouteFacts): string {
+  const native: Readonly<Record<Protocol, unknown>> = {
+    chat: "thought",
+    messages: { type: "thinking", thinking: "thought", signature: "s" },
+    responses: { type: "reasoning", id: "rs_9", summary: [], encrypted_content: "e" },
+  };
+  return sealReasoning([native[route.protocol]], originOf(route), CONTEXT);
+}
 
 for (const from of PROTOCOL_NAMES) {
   for (const to of PROTOCOL_NAMES) {
@@ -20,7 +32,8 @@ for (const from of PROTOCOL_NAMES) {
       test(`${from} to ${to}, ${where}: a conversation is accepted, and nothing of it is missing`, () => {
         fc.assert(
           fc.property(scripts, (script) => {
-            const body = upstreamBody(from, REQUEST_OF[from](script), routeTo(to, { midSystem }));
+            const route = routeTo(to, { midSystem, vision: true });
+            const body = upstreamBody(from, REQUEST_OF[from](script, sealedBy(route)), route);
             assert.deepEqual(strictProblem(to, body), undefined);
             assertInOrder(body, script);
             assertResults(body, script);
@@ -39,8 +52,9 @@ for (const protocol of PROTOCOL_NAMES) {
         // Messages accepts system turns in few places. Elsewhere they become text of the user
         // (docs/translation-rules.md rule 10).
         const rounds = script.rounds.map((one) => ({ ...one, note: protocol === "messages" ? undefined : one.note }));
-        const body = REQUEST_OF[protocol]({ ...script, rounds });
-        const again = upstreamBody(protocol, body, routeTo(protocol, { midSystem: true }));
+        const route = routeTo(protocol, { midSystem: true, vision: true });
+        const body = REQUEST_OF[protocol]({ ...script, rounds }, sealedBy(route));
+        const again = upstreamBody(protocol, body, route);
         assert.deepEqual(meaning(protocol, again), meaning(protocol, body));
       }),
       { numRuns: 200 },
@@ -78,7 +92,7 @@ function meaning(protocol: Protocol, body: Body): unknown {
   };
 }
 
-/** The parts of all turns, without empty ones: each result with the position of its call in place of the id. */
+/** The parts of all turns, without blank ones and reasoning: each result with the position of its call in place of the id. */
 function said(hub: HubRequest): readonly unknown[] {
   const list: (readonly [string, unknown])[] = [];
   const order: string[] = [];
@@ -94,7 +108,8 @@ function pieces(turn: Turn, order: string[]): readonly unknown[] {
   }
   const found: unknown[] = [];
   for (const part of turn.parts) {
-    if (part.type !== "tool-call") found.push(...(textOf(part) === "" ? [] : [textOf(part)]));
+    if (part.type === "reasoning") continue;
+    if (part.type !== "tool-call") found.push(...(textOf(part).trim() === "" ? [] : [textOf(part)]));
     else {
       order.push(part.id);
       found.push([part.tool.name, JSON.parse(part.input)]);
