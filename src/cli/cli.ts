@@ -105,17 +105,11 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
     exitStatus = status;
   });
   try {
-    await program.parseAsync(argv, { from: "user" });
+    await parse(program, argv, io);
     return exitStatus;
   } catch (error) {
     // Commander has already printed its error message or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (error instanceof VersionAsked) {
-      program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
-      const json = program.opts<GlobalOptions>().json === true;
-      io.stdout.write(await showVersion(placeOf(program, io), { json }));
-      return 0;
-    }
     if (error instanceof CliFailure) {
       io.stderr.write(`${error.message}\n`);
       return error.exitStatus;
@@ -128,6 +122,20 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
 const VERSION_FLAGS = ["-V", "--version"];
 /** Thrown at the flag, before all arguments are parsed: the output depends on the other options. */
 class VersionAsked extends Error {}
+
+/** Parses the arguments and runs their command. */
+async function parse(program: Command, argv: readonly string[], io: CliIo): Promise<void> {
+  try {
+    await program.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof VersionAsked)) throw error;
+    program.parseOptions(argv.filter((word) => !VERSION_FLAGS.includes(word)));
+    const { json = false, ...place } = program.opts<GlobalOptions>();
+    const ignored = PLACE.find((name) => place[name] !== undefined);
+    if (!json && ignored !== undefined) program.error(`error: --version uses --${ignored} only with --json`);
+    io.stdout.write(await showVersion(placeOf(program, io), { json }));
+  }
+}
 
 interface GlobalOptions {
   readonly json?: true;

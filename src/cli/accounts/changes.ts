@@ -31,7 +31,7 @@ export async function labelAccount(admin: AdminClient, name: string, pairs: read
 /** A host name that means the browser's own machine. */
 const LOOPBACK = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 const HERE_ONLY =
-  "The link's address is loopback: it works only on this machine. Set console.public_url to the console's public address, and restart.\n";
+  "It opens only in a browser on the gateway's own machine, because its address is loopback. For owners elsewhere, set console.public_url in the gateway's configuration (tollgate.yaml), and restart it.\n";
 
 export async function inviteOwner(admin: AdminClient, name: string): Promise<CommandResult> {
   const { body } = await admin.call("POST", `/accounts/${segment(name)}/invitations`);

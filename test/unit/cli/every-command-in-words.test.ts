@@ -145,7 +145,10 @@ test("account invite warns about a link that only this machine can open", async 
     origin = here;
     const { out, err } = await tollgate("account", "invite", "alice");
     assert.ok(out.startsWith(`${here}/console/sign-in#`), out);
-    assert.match(err, /^The link's address is loopback: .* Set console\.public_url /);
+    assert.match(
+      err,
+      /^It opens only in a browser on the gateway's own machine.* set console\.public_url in .*tollgate\.yaml/,
+    );
   }
   origin = "https://gate.example";
   assert.equal((await tollgate("account", "invite", "alice")).err, "");

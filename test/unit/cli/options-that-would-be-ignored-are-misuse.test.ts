@@ -54,6 +54,14 @@ test("--cap without a cap is misuse", async () => {
   await refused("key limit key_1 --cap", "--cap changes caps; give at least one of them, or --clear.");
 });
 
+test("--admin and --data with --version are misuse without --json, because only the JSON names the running gateway", async () => {
+  for (const option of ["admin", "data"]) {
+    await refused(`--version --${option} x`, `--version uses --${option} only with --json`);
+    await refused(`--${option} x -V`, `--version uses --${option} only with --json`);
+    await refused(`--version --${option}`, "argument missing");
+  }
+});
+
 test("a command refuses global options that it does not use, and its help does not show them", async () => {
   for (const [command, options] of [
     ["init", ["data"]],
