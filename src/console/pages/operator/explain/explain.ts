@@ -1,6 +1,7 @@
 /** A form to explain what would happen to a request; nothing is sent or charged. */
 import type { ExplanationAnswer } from "../../../answers/explanation.ts";
 import { ask } from "../../parts/api.ts";
+import { inWords, reasonsOf } from "../../parts/explained.ts";
 import { count, usd } from "../../parts/format.ts";
 import { useAction } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
@@ -61,7 +62,10 @@ const STEPS = [
     cell: (row: StepRow) =>
       html`<${Badge} kind=${row.ok === null ? "plain" : row.ok ? "good" : "bad"}>${row.ok === null ? W.notReached : row.ok ? W.yes : W.no}</${Badge}>`,
   },
-  { title: W.why, cell: (row: StepRow) => (row.ok === null ? "" : row.words) },
+  {
+    title: W.why,
+    cell: (row: StepRow) => (row.ok === null ? "" : html`<span title=${row.words}>${inWords(row.words)}</span>`),
+  },
 ];
 const ROUTES = [
   {
@@ -73,17 +77,20 @@ const ROUTES = [
   {
     title: W.translation,
     cell: (row: ExplainedRoute) =>
-      html`${row.refusal?.words ?? row.translation ?? "–"}${row.dropped.length > 0 && html`<br /><small>${W.dropped(row.dropped.join(", "))}</small>`}`,
+      html`<span title=${howOf(row)}>${inWords(howOf(row))}</span>${row.dropped.length > 0 && html`<br /><small>${W.dropped(row.dropped.join(", "))}</small>`}`,
   },
 ];
+
+const howOf = ({ refusal, translation }: ExplainedRoute): string => refusal?.words ?? translation ?? "–";
 
 function Explained({ answer }: { answer: ExplanationAnswer }): VNode {
   const { expected, hold, price } = answer;
   const isGood = expected.status < 400;
-  const [means, remedy] = ERRORS[expected.cause ?? ""] ?? [];
+  const [, remedy] = ERRORS[expected.cause ?? ""] ?? [];
+  const [why, ...more] = reasonsOf(answer);
   return html`<section aria-live="polite"><h2>${W.answer}</h2>
-    <div class=${isGood ? "note" : "problem"}><p><strong>${expected.status}</strong> ${expected.cause && html`<code>${expected.cause}</code>`} ${expected.message}</p>
-      ${means && html`<p>${means}</p>`}${expected.remedy && html`<p>${remedy ?? expected.remedy}</p>`}</div>
+    <div class=${isGood ? "note" : "problem"}><p><strong>${expected.status}</strong> ${expected.cause && html`<code>${expected.cause}</code>`} <span title=${expected.message}>${why}</span></p>
+      ${more.map((words) => html`<p>${words}</p>`)}${expected.remedy && html`<p>${remedy ?? expected.remedy}</p>`}</div>
     ${hold && html`<p>${W.hold(usd(hold.usd), hold.paid_by === "balance" ? W.balance : hold.paid_by)}</p>`}
     ${price && html`<p>${W.price(count(price.input_tokens_max), count(price.output_tokens_max), usd(price.worst_usd), price.multiplier)}</p>`}
     ${answer.clamped !== null && html`<p>${W.clamped} <code>${answer.clamped}</code></p>`}

@@ -2,6 +2,7 @@
 import type { ReadinessAnswer, VersionAnswer } from "../../../answers/answers.ts";
 import type { LiveAnswer } from "../../../answers/live.ts";
 import { Chart } from "../../parts/chart.ts";
+import { causeInWords } from "../../parts/explained.ts";
 import { count, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
 import { hrefOf } from "../../parts/router.ts";
@@ -93,7 +94,7 @@ type Spend = LiveAnswer["spend"][number];
 function LiveTables({ newest }: { newest: LiveAnswer }): VNode {
   const span = isFirst(newest) ? undefined : W.span(count(Math.max(1, Math.round(newest.window_seconds))));
   const refusals = [
-    { title: W.cause, cell: (row: Refusals) => html`<code>${row.cause}</code>` },
+    { title: W.cause, cell: (row: Refusals) => html`<span title=${row.cause}>${causeInWords(row.cause)}</span>` },
     { title: W.requests, cell: (row: Refusals) => count(row.requests), isNumber: true },
   ];
   const spend = [

@@ -2,6 +2,7 @@
 
 import type { OwnExplanationAnswer } from "../../../answers/explanation.ts";
 import { ask } from "../../parts/api.ts";
+import { inWords, reasonsOf } from "../../parts/explained.ts";
 import { usd } from "../../parts/format.ts";
 import { useAction } from "../../parts/load.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
@@ -50,14 +51,14 @@ export function Explain({ account }: { readonly account: string }): VNode {
 function Explained({ answer }: { readonly answer: OwnExplanationAnswer }): VNode {
   const words = T.owner.help;
   const { expected, hold, steps } = answer;
-  const [means, remedy] = T.owner.errorWords[expected.cause as keyof typeof T.owner.errorWords] ?? [];
+  const [, remedy] = T.owner.errorWords[expected.cause as keyof typeof T.owner.errorWords] ?? [];
   return html`<section class="panel" aria-live="polite">
     ${
       expected.cause === null
         ? html`<p><strong>${words.wouldPass}</strong> ${hold && words.hold(usd(hold.usd))}</p>`
         : html`<div class="problem">
             <p><strong>${words.wouldFail(String(expected.status), expected.cause)}</strong></p>
-            ${means && html`<p>${means}</p>`}<p>${expected.message}</p><p>${remedy ?? expected.remedy}</p>
+            <div title=${expected.message}>${reasonsOf(answer).map((why) => html`<p>${why}</p>`)}</div><p>${remedy ?? expected.remedy}</p>
           </div>`
     }
     <${Table} caption=${words.explain} columns=${stepColumns()} rows=${steps} keyOf=${(one: OwnExplainedStep) => one.step} empty="" />
@@ -73,6 +74,9 @@ const stepColumns = (): readonly TableColumn<OwnExplainedStep>[] => {
   return [
     { title: words.step, cell: ({ step }) => words.steps[step as keyof typeof words.steps] ?? step },
     { title: words.verdict, cell: verdict },
-    { title: words.words, cell: ({ ok, words: why }) => (ok === null ? "" : why) },
+    {
+      title: words.words,
+      cell: ({ ok, words: why }) => (ok === null ? "" : html`<span title=${why}>${inWords(why)}</span>`),
+    },
   ];
 };

@@ -1,6 +1,8 @@
 /** Texts of both sets of pages. */
 import { attempts } from "./attempts.ts";
+import { explained } from "./explained.ts";
 import { refusals } from "./refusals.ts";
+import { requestCauses } from "./request-causes.ts";
 
 export const common = {
   loading: "Loading …",
@@ -23,6 +25,8 @@ export const common = {
   failed: "This page could not be shown.",
   refusals,
   attempts,
+  requestCauses,
+  explained,
   notFound: "There is no such page.",
   home: "To the overview",
   time: "Time",

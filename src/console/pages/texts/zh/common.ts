@@ -1,7 +1,9 @@
 /** Words of both sets of pages. */
 import type { Texts } from "../words.ts";
 import { attempts } from "./attempts.ts";
+import { explained } from "./explained.ts";
 import { refusals } from "./refusals.ts";
+import { requestCauses } from "./request-causes.ts";
 
 export const common: Texts["common"] = {
   loading: "正在加载…",
@@ -24,6 +26,8 @@ export const common: Texts["common"] = {
   failed: "此页面出错了。",
   refusals,
   attempts,
+  requestCauses,
+  explained,
   notFound: "没有这个页面。",
   home: "返回概览",
   time: "时间",

@@ -33,7 +33,7 @@ test("live traffic is shown in two windows at once, however the stream is cut", 
   await second.getByText("connected", { exact: true }).waitFor();
   await chat(here, key);
   await chat(here, key, "nothing");
-  await page.getByRole("region", { name: "Refusals by cause" }).getByText("unknown_model").waitFor();
+  await page.getByRole("region", { name: "Refusals by cause" }).getByText("unknown model").waitFor();
   await page.getByRole("region", { name: "Spend by group" }).getByText("money").waitFor();
   await second.getByRole("region", { name: "Spend by group" }).getByText("money").waitFor();
   await page
