@@ -7,7 +7,7 @@ const MEANINGS: Readonly<Record<string, readonly [means: string, remedy: string]
 /** A cause in short words; one that has none as the gateway names it. */
 export const causeInWords = (cause: string): string => CAUSES[cause] ?? cause;
 
-interface Form {
+interface SentenceForm {
   readonly pattern: RegExp;
   readonly words: string;
 }
@@ -15,7 +15,7 @@ interface Form {
 /** A name in a sentence: `{name}` or `[part]`. */
 const NAME = /[{[](\w+)[}\]]/g;
 
-const FORMS: readonly Form[] = Object.entries(T.common.explained).map(([sentence, words]) => ({
+const FORMS: readonly SentenceForm[] = Object.entries(T.common.explained).map(([sentence, words]) => ({
   pattern: new RegExp(`^${sentence.replace(/[.?()]/g, "\\$&").replace(NAME, "(?<$1>.*?)")}$`),
   words,
 }));
