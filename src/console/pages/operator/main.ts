@@ -1,9 +1,9 @@
 /** The entry point of the operator's pages: sign-in, or the page that the address names. */
 import type { OperatorAnswer } from "../../answers/session.ts";
-import { ApiError, ask, whenSignedOut } from "../parts/api.ts";
-import { useAction } from "../parts/load.ts";
+import { ApiError, ask } from "../parts/api.ts";
 import { hrefOf, usePlace } from "../parts/router.ts";
 import { Shell } from "../parts/shell.ts";
+import { useSignOut } from "../parts/sign-out.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
@@ -50,16 +50,10 @@ function App(): VNode | null {
       if (error instanceof ApiError && error.status === 401) setSession("none");
       else setRefused(error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), ""));
     });
-  const out = useAction(async () => {
-    await ask("/session/end", { method: "POST" });
-    setSession("none");
-  });
-  useEffect(() => {
-    whenSignedOut(() =>
-      setSession((old: OperatorAnswer | "none" | "ended" | undefined) => (typeof old === "object" ? "ended" : old)),
-    );
-    void enter();
-  }, []);
+  const out = useSignOut("/session/end", (now) =>
+    setSession((old: OperatorAnswer | "none" | "ended" | undefined) => (typeof old === "object" ? now : old)),
+  );
+  useEffect(() => void enter(), []);
   if (refused)
     return html`<main class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></main>`;
   if (session === undefined) return html`<p class="late" role="status">${T.common.loading}</p>`;

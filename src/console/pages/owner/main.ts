@@ -1,10 +1,10 @@
 /** The entry point of the owners' pages: sign-in, or the page that the address names. */
 
 import type { SessionAnswer } from "../../answers/session.ts";
-import { ApiError, ask, ROOT, whenSignedOut } from "../parts/api.ts";
-import { useAction } from "../parts/load.ts";
+import { ApiError, ask, ROOT } from "../parts/api.ts";
 import { go, hrefOf, usePlace } from "../parts/router.ts";
 import { Shell } from "../parts/shell.ts";
+import { useSignOut } from "../parts/sign-out.ts";
 import { html, render, useEffect, useState, type VNode } from "../parts/view.ts";
 import { Problem } from "../parts/widgets.ts";
 import { T } from "../texts/texts.ts";
@@ -46,16 +46,10 @@ function App(): VNode | null {
       if (error instanceof ApiError && error.status === 401) setSession("none");
       else setRefused(error instanceof ApiError ? error : new ApiError(0, "page_failed", String(error), ""));
     });
-  const out = useAction(async () => {
-    await ask("/sign-out", { method: "POST" });
-    setSession("none");
-  });
-  useEffect(() => {
-    whenSignedOut(() =>
-      setSession((old: SessionAnswer | "none" | "ended" | undefined) => (typeof old === "object" ? "ended" : old)),
-    );
-    void enter();
-  }, []);
+  const out = useSignOut("/sign-out", (now) =>
+    setSession((old: SessionAnswer | "none" | "ended" | undefined) => (typeof old === "object" ? now : old)),
+  );
+  useEffect(() => void enter(), []);
   if (refused)
     return html`<div class="sign-in"><${Problem} refused=${refused} retry=${() => location.reload()} /></div>`;
   if (session === undefined) return html`<p class="late" role="status">${T.common.loading}</p>`;

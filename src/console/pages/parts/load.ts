@@ -1,6 +1,6 @@
 /** Loading states: what a page has loaded, is loading, or could not load. */
 import { ApiError, ask } from "./api.ts";
-import { useCallback, useEffect, useRef, useState } from "./view.ts";
+import { useCallback, useLayoutEffect, useRef, useState } from "./view.ts";
 
 export interface AnswerState<T> {
   /** The newest answer; it stays while it is loaded again. */
@@ -15,7 +15,8 @@ export interface AnswerState<T> {
 export function useAnswer<T>(path: string | undefined): AnswerState<T> {
   const [state, setState] = useState<Omit<AnswerState<T>, "reload">>(EMPTY);
   const [turn, setTurn] = useState(0);
-  useEffect(() => {
+  // Before the page is painted: the answer for another path is not shown as if it were the one for this path.
+  useLayoutEffect(() => {
     if (path === undefined) return;
     const gone = new AbortController();
     setState(({ data }) => ({ data, refused: undefined, isLoading: true }));

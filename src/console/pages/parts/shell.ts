@@ -1,7 +1,7 @@
 /** The frame of each page: name, menu, language and sign-out. */
 import { chooseLanguage, LANGUAGE_NAMES, type Language, languageNow, T } from "../texts/texts.ts";
 import { hrefOf } from "./router.ts";
-import { type ComponentChildren, html, useEffect, useLayoutEffect, useRef, useState, type VNode } from "./view.ts";
+import { type ComponentChildren, html, useLayoutEffect, useRef, useState, type VNode } from "./view.ts";
 
 interface MenuPage {
   /** First segment of the page's path; empty: the first page. */
@@ -37,7 +37,8 @@ export function Shell({ pages, at, name, who, onSignOut, children }: ShellProps)
   // Tells tabs with pages of several accounts or keys apart.
   const title = called.filter(Boolean).join(" · ");
   useTitle(title);
-  useEffect(() => setOpen(false), [title]);
+  // Before the page is painted: afterwards it would close a menu that was opened on the new page.
+  useLayoutEffect(() => setOpen(false), [title]);
   const burger = useRef<HTMLButtonElement>(null);
   // Closing the menu by keyboard must not leave the focus on an element that is hidden.
   const closeByKey = ({ key }: KeyboardEvent) => {

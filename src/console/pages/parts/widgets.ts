@@ -3,7 +3,7 @@ import { T } from "../texts/texts.ts";
 import type { ApiError } from "./api.ts";
 import { lackingDigits } from "./format.ts";
 import type { Action, AnswerState } from "./load.ts";
-import { type ComponentChildren, html, useEffect, useRef, useState, type VNode } from "./view.ts";
+import { type ComponentChildren, html, useLayoutEffect, useRef, useState, type VNode } from "./view.ts";
 
 /** What went wrong and what to do, in the gateway's words. */
 export function Problem({ refused, retry }: { refused: ApiError | undefined; retry?: () => void }): VNode | null {
@@ -123,7 +123,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps): VNode {
   const place = useRef<HTMLDialogElement>(null);
   const isGone = useRef(false);
-  useEffect(() => {
+  // Before the page is painted: what is typed next goes into the dialog, not to the button that opened it.
+  useLayoutEffect(() => {
     const dialog = place.current;
     const opener = document.activeElement as HTMLElement | null;
     dialog?.showModal();

@@ -1,6 +1,6 @@
 /** Lists that are loaded page by page. */
 import { ApiError, ask } from "../../parts/api.ts";
-import { html, useCallback, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
+import { html, useCallback, useLayoutEffect, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Button, Problem, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 
@@ -55,8 +55,8 @@ export function usePages<R>(path: string | undefined, cursor = "cursor"): Listin
     },
     [path, cursor],
   );
-  useEffect(() => {
-    // The rows of another search must not look like the result of this one.
+  useLayoutEffect(() => {
+    // The rows of another search must not look like the result of this one, not even until the page is painted again.
     setRows([]);
     setNext(null);
     load(undefined);

@@ -2,7 +2,7 @@
 
 import { useAction } from "../../parts/load.ts";
 import { type OnceRunner, useOnce } from "../../parts/once.ts";
-import { type ComponentChildren, html, useEffect, useState, type VNode } from "../../parts/view.ts";
+import { type ComponentChildren, html, useLayoutEffect, useState, type VNode } from "../../parts/view.ts";
 import { Button, Dialog, Field, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 
@@ -57,7 +57,7 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
     else setShown(result);
   });
   // Not on a button: a second Enter would close the dialog, and what it shows may be shown only once.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown !== undefined) document.querySelector<HTMLElement>("dialog[open]")?.focus();
   }, [shown]);
   if (shown !== undefined) {

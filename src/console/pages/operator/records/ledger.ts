@@ -20,7 +20,8 @@ export function Ledger({ account }: { account: string }): VNode {
   );
   const [isFollowing, setFollowing] = useState(false);
   const [shown, setShown] = useState<LedgerLineAnswer | undefined>(undefined);
-  useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, listing.reload);
+  // A request that takes longer than the pause between two is not ended by the next one.
+  useEvery(isFollowing ? FOLLOW_EVERY_MS : undefined, () => listing.isLoading || listing.reload());
   return html`<div class="filters"><${Follow} isFollowing=${isFollowing} onFollow=${setFollowing} /></div>
     <${ListingTable} listing=${listing} caption=${W.ledger} columns=${columnsOf(setShown)} keyOf=${keyOf} empty=${W.noLedger} />
     ${shown && html`<${Line} line=${shown} onClose=${() => setShown(undefined)} />`}`;

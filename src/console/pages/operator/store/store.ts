@@ -32,7 +32,7 @@ function epoch(of: Difference["found"]): VNode | string {
 export function StorePage(): VNode {
   const store = useAnswer<StoreAnswer>("/store");
   const newest = useLive().snapshots.at(-1);
-  useEvery(LOOK_EVERY_MS, store.reload);
+  useEvery(LOOK_EVERY_MS, () => store.isLoading || store.reload());
   const confirm =
     (seen: string) =>
     async ({ confirm: typed = "" }: Typed) => {

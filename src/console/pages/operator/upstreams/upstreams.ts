@@ -58,7 +58,7 @@ function outcomesOf({ outcomes }: UpstreamAnswer): string | VNode[] {
 
 function Health(): VNode {
   const upstreams = useAnswer<{ readonly items: readonly UpstreamAnswer[] }>("/upstreams");
-  useEvery(LOOK_EVERY_MS, upstreams.reload);
+  useEvery(LOOK_EVERY_MS, () => upstreams.isLoading || upstreams.reload());
   return html`<h1>${W.title}</h1><p class="faint">${W.words}</p>
     <${Awaited} loaded=${upstreams}>${(data: { items: readonly UpstreamAnswer[] }) => html`<${Table} caption=${W.title} columns=${COLUMNS} rows=${data.items} keyOf=${(row: UpstreamAnswer) => row.name} empty=${W.none} />`}</${Awaited}>`;
 }

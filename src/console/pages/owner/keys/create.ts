@@ -4,7 +4,7 @@ import { ApiError, ask } from "../../parts/api.ts";
 import { useAction, useAnswer } from "../../parts/load.ts";
 import { useOnce } from "../../parts/once.ts";
 import { hrefOf } from "../../parts/router.ts";
-import { html, useEffect, useState, type VNode } from "../../parts/view.ts";
+import { html, useLayoutEffect, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, Form } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { PageProps } from "../session.ts";
@@ -18,7 +18,7 @@ const W = T.owner.keys;
 export function CreateKey({ session }: Pick<PageProps, "session">): VNode {
   const groups = useAnswer<KeyGroupsAnswer>("/key-groups");
   const [made, setMade] = useState<NewKeyAnswer | undefined>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // The form that had the focus is gone.
     if (made) document.querySelector<HTMLElement>("main")?.focus();
   }, [made]);

@@ -4,7 +4,7 @@
  */
 import type { KeyAnswer } from "../../../answers/answers.ts";
 import { ApiError, ask, newOnceId } from "../../parts/api.ts";
-import { useCallback, useEffect, useRef } from "../../parts/view.ts";
+import { useCallback, useLayoutEffect, useRef } from "../../parts/view.ts";
 
 const LASTS_MS = 3_600_000;
 /** A key is no longer used this long before its end. */
@@ -30,7 +30,7 @@ export function useConsoleKey(account: string): (group: string) => Promise<strin
     // A key that could not be revoked expires within the hour.
     if (old) void ask(`/keys/${old.id}/revoke`, { method: "POST", keepalive }).catch(() => {});
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     isGone.current = false;
     const left = () => drop(true);
     addEventListener("pagehide", left);

@@ -1,7 +1,7 @@
 /** The conversation: its messages, the running request, and the duration and cost of each answer. */
 import type { OwnRequestAnswer } from "../../../answers/own-usage.ts";
 import { ApiError, ask } from "../../parts/api.ts";
-import { useCallback, useEffect, useRef, useState } from "../../parts/view.ts";
+import { useCallback, useLayoutEffect, useRef, useState } from "../../parts/view.ts";
 import { useConsoleKey } from "./console-key.ts";
 import type { Piece, ProtocolName, TrialConversation } from "./protocols.ts";
 import { type RefusedSend, send } from "./send.ts";
@@ -65,7 +65,7 @@ export function useConversation(account: string): ConversationState {
   const [refused, setRefused] = useState<ApiError | undefined>(undefined);
   const running = useRef<AbortController | undefined>(undefined);
   const keyIn = useConsoleKey(account);
-  useEffect(() => () => running.current?.abort(), []);
+  useLayoutEffect(() => () => running.current?.abort(), []);
   const change = useCallback((work: Change, requestId?: string) => {
     setTurns((all) =>
       all.map((turn, at) => ((requestId ? turn.requestId === requestId : at === all.length - 1) ? work(turn) : turn)),

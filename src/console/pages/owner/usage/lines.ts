@@ -5,7 +5,7 @@ import { csv, download } from "../../parts/csv.ts";
 import { change, count, instant, usd } from "../../parts/format.ts";
 import { useAction, useAnswer } from "../../parts/load.ts";
 import { go, hrefOf } from "../../parts/router.ts";
-import { html, useEffect, useRef, useState, type VNode } from "../../parts/view.ts";
+import { html, useLayoutEffect, useRef, useState, type VNode } from "../../parts/view.ts";
 import { Button, Field, Problem, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
@@ -138,7 +138,8 @@ function Download({ wanted, keyNames }: { readonly wanted: string; readonly keyN
   const words = T.owner.usage;
   const [lines, setLines] = useState(0);
   const gone = useRef<AbortController>(null);
-  useEffect(() => () => gone.current?.abort(), []);
+  // From the first moment at which it can be pressed.
+  useLayoutEffect(() => () => gone.current?.abort(), []);
   const action = useAction(async () => {
     const aborter = new AbortController();
     gone.current = aborter;

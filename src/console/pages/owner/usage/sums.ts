@@ -4,7 +4,7 @@ import { Chart } from "../../parts/chart.ts";
 import { csv, download } from "../../parts/csv.ts";
 import { count, day, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
-import { html, useEffect, useMemo, useState, type VNode } from "../../parts/view.ts";
+import { html, useLayoutEffect, useMemo, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Button, Figure, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import type { KeyNames } from "../key-names.ts";
@@ -37,7 +37,8 @@ function Shown({ data, by, keyNames }: ShownProps): VNode {
   const words = T.owner.usage;
   const rows = useMemo(() => inOrder(data[`by_${by}`], by), [data, by]);
   const [most, setMost] = useState(ROWS);
-  useEffect(() => setMost(ROWS), [data, by]);
+  // Before the page is painted: afterwards it would undo a press of the button.
+  useLayoutEffect(() => setMost(ROWS), [data, by]);
   const saved = () => download(`usage-by-${by}-${data.since}-${data.until}.csv`, asCsv(rows, by, keyNames));
   return html`<${Totals} total=${data.total} />
     ${by === "day" && rows.length > 0 && html`<${DayChart} data=${data} />`}

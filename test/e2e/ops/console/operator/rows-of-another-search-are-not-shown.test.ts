@@ -25,6 +25,26 @@ test("a search shows that it is running, not the rows of the one before", async 
   assert.equal(await page.getByRole("link", { name: "bob" }).count(), 0);
 });
 
+/** Submits the search. @returns the rows in the first frame that is painted with its address. */
+const SEARCHED = `new Promise((resolve) => {
+  document.querySelector("main form button").click();
+  requestAnimationFrame(() => resolve([...document.querySelectorAll("tbody tr")].map((row) => row.textContent)));
+})`;
+
+test("the rows of the search before are gone in the first frame", async (t) => {
+  const { page, open, admin } = await openOperator(t);
+  await admin("POST", "/accounts", { name: "alice" });
+  await open("accounts");
+  await page.getByRole("link", { name: "alice" }).waitFor();
+  const answered = Promise.withResolvers<void>();
+  await page.route(/search=bob/, (route) => answered.promise.then(() => route.continue()));
+  await page.getByLabel("Search", { exact: true }).fill("bob");
+  assert.deepEqual(await page.evaluate(SEARCHED), []);
+  assert.match(page.url(), /search=bob/);
+  answered.resolve();
+  await page.getByText("No account matches.").waitFor();
+});
+
 test("a first day after the last one is reported at its field, and nothing is asked", async (t) => {
   const { page, open } = await openOperator(t);
   await open("reconcile?since=2026-11-01&until=2026-11-30");

@@ -58,6 +58,12 @@ async function askAdmin(here: GatewayHere, method: string, path: string, body?: 
   return JSON.parse(text) as Record<string, unknown>;
 }
 
+/** Resolves when the page has loaded all that it shows. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator("main h1").first().waitFor();
+  await page.locator("main:not(:has([aria-busy=true]))").waitFor();
+}
+
 /** Asserts that the page has no serious accessibility problem and is no wider than the window. */
 export async function assertUsable(page: Page, name: string): Promise<void> {
   await assertAccessible(page, name);
