@@ -3,13 +3,16 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import type { TestContext } from "node:test";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { browserProgram, CHROMIUM, ensureSystemPackages } from "./system-packages.ts";
 
-export type { BrowserContext, Page };
+export type { BrowserContext, Locator, Page };
 
-/** The maximum time of a page for one step, far above what any step takes, for slow machines. */
-const STEP_MS = 20_000;
+/**
+ * The maximum time of a page for one step. Not a limit of what is tested: it only lets a test that hangs say at which step, before
+ * the runner ends it (TEST_TIMEOUT_MS in test/run.ts).
+ */
+const STEP_MS = 200_000;
 
 let running: Promise<Browser> | undefined;
 

@@ -6,6 +6,7 @@ import { closeBrowser, openWindow, type Page, picture } from "../../../rig/brows
 import type { Changes } from "../../../rig/config.ts";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { startOidc } from "../../../rig/oidc.ts";
+import { settledPage } from "./owner/owner-pages.ts";
 
 after(closeBrowser);
 
@@ -147,6 +148,8 @@ test("one session ends another, and the operator ends all", async (t) => {
   const [one, other] = [await openWindow(t), await openWindow(t)];
   await enterByLink(gateway, one.page, name);
   await enterByLink(gateway, other.page, name);
+  // What its overview still has to ask for would find the session ended before the next step of the owner.
+  await settledPage(other.page);
   await one.page.getByRole("link", { name: "Access" }).click();
   // A button has another label while its request runs, so a missing label does not mean that the request is done.
   const ended = one.page.waitForResponse(/\/sessions\/end-others$/);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, type Page } from "../../../../rig/browser.ts";
-import { openOperator, signIn } from "./world.ts";
+import { openOperator, settled, signIn } from "./world.ts";
 
 after(closeBrowser);
 
@@ -24,6 +24,8 @@ test("a page whose session has ended says so, and the sign-in returns to it", as
   await open(`accounts/${name}`);
   await page.getByRole("heading", { level: 1, name }).waitFor();
   assert.equal(await page.title(), `${name} · Accounts · Tollgate`);
+  // A list that is still to be asked for would find the session ended before the next step of the operator.
+  await settled(page);
   // Another tab signs out.
   await context.clearCookies();
   const words = "Your session has ended. Sign in again to return to this page.";

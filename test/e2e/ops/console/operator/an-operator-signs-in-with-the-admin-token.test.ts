@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser, openWindow } from "../../../../rig/browser.ts";
 import { startGatewayHere } from "../../../../rig/gateway.ts";
-import { assertUsable, openOperator, signIn } from "./world.ts";
+import { assertUsable, openOperator, settled, signIn } from "./world.ts";
 
 after(closeBrowser);
 
@@ -49,7 +49,7 @@ test("an expired session leads to the sign-in page at the next step, and signing
   await open("accounts/alice");
   await page.getByRole("heading", { level: 1, name: "alice" }).waitFor();
   // Otherwise a list that is still loading would find the session ended before the user takes a step.
-  await page.waitForFunction("document.querySelector('[aria-busy=true]') === null");
+  await settled(page);
   // As another gateway on the same store would end it.
   await here.store.dropSignIns("operator", "session");
   await page.getByRole("button", { name: "Top up" }).click();

@@ -24,16 +24,17 @@ test("each protocol answers in a stream, with first token, tokens, and the charg
   t.after(() => gateway.close());
   const alice = await gateway.account();
   const { page, complaints } = await ownerWindow(t, gateway, alice.name, "try?model=chat-1");
-  for (const [protocol, model] of [
+  const trials = [
     ["Chat completions", "chat-1"],
     ["Messages", "messages-1"],
     ["Responses", "responses-1"],
     ["Messages", "responses-1"],
-  ] as const) {
+  ] as const;
+  for (const [turn, [protocol, model]] of trials.entries()) {
     await page.getByLabel("Protocol").selectOption(protocol);
     await page.getByRole("combobox", { name: "Model" }).selectOption(model);
     await ask(page, "Say something.");
-    const answer = answers(page).last();
+    const answer = answers(page).nth(turn);
     await answer.getByText(/^0\.\d+ USD$/).waitFor();
     assert.notEqual((await answer.locator(".said").innerText()).trim(), "", model);
     assert.match(await answer.innerText(), /First token\s*[\d,]+ ms/);
@@ -85,11 +86,13 @@ test("the key that the page creates expires within the hour, is stored nowhere a
     .getByText(/^0\.\d+ USD$/)
     .waitFor();
   await page.getByLabel("Group").selectOption("double-money");
+  const dropped = page.waitForResponse(/\/keys\/key_[^/]+\/revoke$/);
   await ask(page, "Hello again");
   await answers(page)
     .nth(1)
     .getByText(/^0\.\d+ USD$/)
     .waitFor();
+  assert.equal((await dropped).status(), 200);
   const newest = (await keysOf(gateway, alice.tag)).find(({ status }) => status === "normal");
   assert.equal(newest?.group, "double-money");
   const reached = gateway.logged(

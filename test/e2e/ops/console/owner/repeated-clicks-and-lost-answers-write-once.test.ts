@@ -7,7 +7,7 @@ import test, { after } from "node:test";
 import { closeBrowser, type Page } from "../../../../rig/browser.ts";
 import type { GatewayHere } from "../../../../rig/gateway.ts";
 import { codes, spend, startOwnerGateway } from "./furnished-account.ts";
-import { admin, at, enter, signIn } from "./signed-in.ts";
+import { admin, at, enter, settled, signIn } from "./signed-in.ts";
 
 after(closeBrowser);
 
@@ -24,15 +24,13 @@ const KEYS_ROUTE = "**/console/api/accounts/*/keys";
 
 /** The answer to the page's next write is lost on its way, after the gateway performed the write. */
 async function loseOneAnswer(page: Page, url: string): Promise<void> {
-  await page.route(
-    url,
-    async (route) => {
-      if (route.request().method() === "GET") return route.continue();
-      await route.fetch();
-      await route.abort("connectionreset");
-    },
-    { times: 1 },
-  );
+  let isLost = false;
+  await page.route(url, async (route) => {
+    if (isLost || route.request().method() === "GET") return route.continue();
+    isLost = true;
+    await route.fetch();
+    await route.abort("connectionreset");
+  });
 }
 
 async function fillNewKey(page: Page, gateway: GatewayHere): Promise<void> {
@@ -135,8 +133,11 @@ test("limits that another tab has set in the meantime are not overwritten", asyn
   const { name, keyId } = await gateway.account();
   const { page, context } = await signIn(t, gateway, name);
   const other = await context.newPage();
-  for (const tab of [page, other]) await tab.goto(at(gateway, `keys/${keyId}`));
   const limitsOf = (tab: Page) => tab.getByRole("region", { name: "Limits", exact: true });
+  for (const tab of [page, other]) {
+    await tab.goto(at(gateway, `keys/${keyId}`));
+    await limitsOf(tab).waitFor();
+  }
   await limitsOf(other).getByLabel("Requests in flight").fill("3");
   await limitsOf(other).getByRole("button").click();
   await limitsOf(other).getByText("Saved.").waitFor();
@@ -193,6 +194,7 @@ test("a session that expired while a form was open writes nothing and asks to si
   const { name, keyId } = await gateway.account();
   const { page, context, complaints } = await signIn(t, gateway, name);
   await fillNewKey(page, gateway);
+  await settled(page);
   await context.clearCookies();
   await page.getByRole("button", { name: "Create the key" }).click();
   await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
@@ -200,6 +202,7 @@ test("a session that expired while a form was open writes nothing and asks to si
   await enter(page, gateway, name);
   await page.goto(at(gateway, `keys/${keyId}`));
   await page.getByRole("button", { name: "Revoke …" }).click();
+  await settled(page);
   await context.clearCookies();
   await page.getByRole("button", { name: "Revoke permanently" }).click();
   await page.getByText("Your session has ended. Sign in again to return to this page.").waitFor();
