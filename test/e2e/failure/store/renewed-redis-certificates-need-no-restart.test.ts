@@ -54,7 +54,5 @@ test("a gateway reconnects to a Redis after the certificates on both sides were 
   // The other process makes the new connection at its own time.
   const answer = () =>
     fetch(`${gateway.adminUrl}/admin/v1/accounts`, { headers: { authorization: "Bearer test-admin-token" } });
-  for (const sinceMs = performance.now(); (await answer()).status !== 200; ) {
-    assert.ok(performance.now() - sinceMs < 30_000, gateway.output());
-  }
+  while ((await answer()).status !== 200);
 });

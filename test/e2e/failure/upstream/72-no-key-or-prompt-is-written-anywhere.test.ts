@@ -14,9 +14,7 @@ import { requestBytes } from "./rig.ts";
 const PROMPT = "canary-prompt-5f1c9d";
 const ANSWER = "canary-answer-77ab02";
 
-test("successes, refusals, failures and disconnects leave no key and no prompt in anything that is written", {
-  timeout: 60_000,
-}, async () => {
+test("successes, refusals, failures and disconnects leave no key and no prompt in anything that is written", async () => {
   const here = await startGatewayHere();
   try {
     const account = await here.account();

@@ -9,9 +9,7 @@ import { ask, chat, ledgerOf, nano, openAccount, startDeployment, untilNothingHe
 const FUNDS = 10_000_000_000n;
 
 for (const store of ["embedded", "redis"] as const) {
-  test(`${store}: streams that ran are answered and charged once, and new requests are served`, {
-    timeout: 120_000,
-  }, async () => {
+  test(`${store}: streams that ran are answered and charged once, and new requests are served`, async () => {
     const made = await startDeployment({ store, gateways: store === "redis" ? 2 : 1 });
     try {
       const [gateway, other] = made.gateways;

@@ -77,9 +77,7 @@ const FLOODS: readonly (readonly [string, () => Iterable<Buffer>, "complete" | "
 
 for (const protocol of PROTOCOL_LIST) {
   for (const [name, made, end] of FLOODS) {
-    test(`${protocol}: ${name} from a chat server: the stream ends properly, and no turn of the event loop is long`, {
-      timeout: 60_000,
-    }, async () => {
+    test(`${protocol}: ${name} from a chat server: the stream ends properly, and no turn of the event loop is long`, async () => {
       const account = await here.account();
       encoding = undefined;
       pieces = made();
@@ -103,7 +101,7 @@ const PACK = {
 } as const;
 
 for (const [name, pack] of Object.entries(PACK)) {
-  test(`${name}: a stream that decompresses to one line of 64 MB ends as failed`, { timeout: 60_000 }, async () => {
+  test(`${name}: a stream that decompresses to one line of 64 MB ends as failed`, async () => {
     const account = await here.account();
     encoding = name;
     pieces = [pack(Buffer.concat([Buffer.from(FIRST), Buffer.from("data: "), Buffer.alloc(64 * 1024 * 1024, 0x78)]))];

@@ -41,9 +41,7 @@ async function usedBytes(): Promise<number> {
   return heapUsed + external;
 }
 
-test("a hundred slow readers use a bounded amount of memory, and each gets its answer at its own pace", {
-  timeout: 120_000,
-}, async () => {
+test("a hundred slow readers use a bounded amount of memory, and each gets its answer at its own pace", async () => {
   let stopped = 0;
   let offered = 0;
   const allStopped = Promise.withResolvers<void>();

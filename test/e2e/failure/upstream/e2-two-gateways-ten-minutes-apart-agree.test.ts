@@ -52,9 +52,7 @@ function lastTimeOf(gateway: GatewayProcess): number {
   return new Date(time).getTime();
 }
 
-test("two gateways share one bucket, and the next request on either sees a change made on the other", {
-  timeout: 120_000,
-}, async () => {
+test("two gateways share one bucket, and the next request on either sees a change made on the other", async () => {
   await two(async (_house, first, second) => {
     const { key, keyId, name } = await openAccount(second, { funds: FUNDS, group: "sixty-a-minute" });
     let admitted = 0;
@@ -76,7 +74,7 @@ test("two gateways share one bucket, and the next request on either sees a chang
   });
 });
 
-test("neither gateway takes the other's running requests for old ones", { timeout: 120_000 }, async () => {
+test("neither gateway takes the other's running requests for old ones", async () => {
   await two(async ({ simulator }, first, second) => {
     const { key, name } = await openAccount(first, { funds: FUNDS, group: "five-at-a-time" });
     simulator.hold();

@@ -30,11 +30,7 @@ const BELOW = 1_000_000_000n;
 const BODY = chat({ maxTokens: 16 });
 
 for (const store of ["embedded", "redis"] as const) {
-  test(
-    `${store}: no notice is missing or out of order, and repeated deliveries have one id`,
-    { timeout: 240_000 },
-    (t) => play(t, store),
-  );
+  test(`${store}: no notice is missing or out of order, and repeated deliveries have one id`, (t) => play(t, store));
 }
 
 /** Starts one gateway after another and kills each in the middle of its work. */

@@ -66,7 +66,7 @@ async function share(deployment: Deployment): Promise<void> {
   assert.ok(after.balance >= 0n);
 }
 
-test("embedded store, one process: twenty growing holds never exceed the funds", { timeout: 60_000 }, async () => {
+test("embedded store, one process: twenty growing holds never exceed the funds", async () => {
   const deployment = await startDeployment({ store: "embedded" });
   try {
     await share(deployment);
@@ -75,7 +75,7 @@ test("embedded store, one process: twenty growing holds never exceed the funds",
   }
 });
 
-test("Redis, two processes: twenty growing holds never exceed the funds", { timeout: 60_000 }, async () => {
+test("Redis, two processes: twenty growing holds never exceed the funds", async () => {
   const deployment = await startDeployment({ store: "redis", gateways: 2 });
   try {
     await share(deployment);

@@ -19,7 +19,7 @@ async function killInTheMiddle(gateway: GatewayProcess, key: string, arrived: ()
   await cut;
 }
 
-test("Redis: another process can use the money when the hold expires", { timeout: 60_000 }, async () => {
+test("Redis: another process can use the money when the hold expires", async () => {
   const deployment = await startDeployment({ store: "redis", gateways: 2, faketime: true });
   const { simulator, redis } = deployment;
   try {
@@ -45,7 +45,7 @@ test("Redis: another process can use the money when the hold expires", { timeout
   }
 });
 
-test("embedded: holds live in memory, so after a restart the money is free at once", { timeout: 60_000 }, async () => {
+test("embedded: holds live in memory, so after a restart the money is free at once", async () => {
   const deployment = await startDeployment({ store: "embedded" });
   const { simulator } = deployment;
   try {

@@ -35,9 +35,7 @@ function askAll(deployment: Deployment, key: string, onAnswer: (answer: Answer) 
   );
 }
 
-test("of 160 concurrent requests, four processes admit sixty per minute plus the refill", {
-  timeout: 60_000,
-}, async () => {
+test("of 160 concurrent requests, four processes admit sixty per minute plus the refill", async () => {
   await withFour(async (deployment) => {
     const [first] = deployment.gateways;
     assert.ok(first);
@@ -56,7 +54,7 @@ test("of 160 concurrent requests, four processes admit sixty per minute plus the
   });
 });
 
-test("of 160 concurrent requests, four processes admit five at a limit of five", { timeout: 60_000 }, async () => {
+test("of 160 concurrent requests, four processes admit five at a limit of five", async () => {
   await withFour(async (deployment) => {
     const { simulator } = deployment;
     const [first] = deployment.gateways;

@@ -9,9 +9,7 @@ const AT_ONCE = 30;
 const BODY = chat({ maxTokens: 16 });
 const KEY = { "idempotency-key": "order-1" };
 
-test("of thirty concurrent requests per key on three processes, one is answered and charged, for each of five keys", {
-  timeout: 60_000,
-}, async () => {
+test("of thirty concurrent requests per key on three processes, one is answered and charged, for each of five keys", async () => {
   const deployment = await startDeployment({ store: "redis", gateways: 3 });
   try {
     const [first] = deployment.gateways;
@@ -38,7 +36,7 @@ test("of thirty concurrent requests per key on three processes, one is answered 
   }
 });
 
-test("the key of a process that died is free when its hold expires", { timeout: 60_000 }, async () => {
+test("the key of a process that died is free when its hold expires", async () => {
   const deployment = await startDeployment({ store: "redis", gateways: 2, faketime: true });
   const { simulator, redis } = deployment;
   try {

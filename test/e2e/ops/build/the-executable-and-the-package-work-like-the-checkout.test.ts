@@ -374,9 +374,8 @@ test("a start, clients and monitoring work without the script that is loaded lat
   while (!asking.signal.aborted) assert.equal(await statusOf("/admin/v1/accounts"), 500);
   assert.match(await triedAgain, /the running build was replaced by another one/);
   renameSync(elsewhere, later);
-  const before = performance.now();
   let status = 500;
-  while (status === 500 && performance.now() - before < 30_000) status = await statusOf("/admin/v1/accounts");
+  while (status === 500) status = await statusOf("/admin/v1/accounts");
   assert.equal(status, 401);
   await servesAll(least, key);
   assert.equal(await least.stop("SIGTERM"), 0);

@@ -27,7 +27,7 @@ async function largeGateway(t: TestContext) {
 
 const pidOf = ({ child }: GatewayProcess) => child.pid as number;
 
-test("a changed large file is in force within its time, as is one after SIGHUP", { timeout: 120_000 }, async (t) => {
+test("a changed large file is in force within its time, as is one after SIGHUP", async (t) => {
   const { gateway, text } = await largeGateway(t);
   const first = gateway.line('"event":"config_reloaded"');
   writeFileSync(gateway.file, `${text}heartbeat: 7s\n`);
@@ -43,7 +43,7 @@ test("a changed large file is in force within its time, as is one after SIGHUP",
   assert.equal(await gateway.stop(), 0);
 });
 
-test("a large file with a mistake is refused in the words of `tollgate check`", { timeout: 120_000 }, async (t) => {
+test("a large file with a mistake is refused in the words of `tollgate check`", async (t) => {
   const { gateway, text } = await largeGateway(t);
   for (const [at, broken] of [`${text}hartbeat: 7s\n`, text.replaceAll("weight: 3", "weight: [3")].entries()) {
     const refused = gateway.line('"event":"config_refused"', at + 1);
@@ -59,7 +59,7 @@ test("a large file with a mistake is refused in the words of `tollgate check`", 
   assert.equal(await gateway.stop(), 0);
 });
 
-test("a process that is told to stop while a thread loads ends in an orderly way", { timeout: 120_000 }, async (t) => {
+test("a process that is told to stop while a thread loads ends in an orderly way", async (t) => {
   for (let i = 0; i < ENDS; i++) {
     const { gateway, text } = await largeGateway(t);
     const reloaded = gateway.line('"event":"config_reloaded"');

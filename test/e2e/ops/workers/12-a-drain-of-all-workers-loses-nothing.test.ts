@@ -7,9 +7,7 @@ import { CHARGE_NANO_USD, finish, gone, openStreams, untilStatus, workerPids, wo
 
 const STREAMS = 12;
 
-test("late requests are served, streams finish, the charges are exact, and every process ends", {
-  timeout: 200_000,
-}, async (t) => {
+test("late requests are served, streams finish, the charges are exact, and every process ends", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(4);
   const pids = [...workerPids(gateway).values()];

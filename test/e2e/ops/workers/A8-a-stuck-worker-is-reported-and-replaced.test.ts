@@ -25,9 +25,7 @@ import {
 const STREAMS = 6;
 const LATER = 4;
 
-test("a worker stopped and continued does no harm, and one stopped for good is replaced", {
-  timeout: 200_000,
-}, async (t) => {
+test("a worker stopped and continued does no harm, and one stopped for good is replaced", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(3);
   const readyz = `${gateway.adminUrl}/readyz`;

@@ -5,6 +5,5 @@
 import test from "node:test";
 import { reloadAtEveryStep } from "./every-step.ts";
 
-test("a reload reaches all workers although one is killed at any step of its life", { timeout: 280_000 }, (t) =>
-  reloadAtEveryStep(t, "SIGKILL"),
-);
+test("a reload reaches all workers although one is killed at any step of its life", (t) =>
+  reloadAtEveryStep(t, "SIGKILL"));

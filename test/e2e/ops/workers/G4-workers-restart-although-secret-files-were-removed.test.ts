@@ -13,7 +13,7 @@ import test from "node:test";
 import { ask } from "../../protocol/whole/asking.ts";
 import { metricSum, metricsPage, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
-test("three workers, all killed after their secrets were removed, are restarted", { timeout: 200_000 }, async (t) => {
+test("three workers, all killed after their secrets were removed, are restarted", async (t) => {
   const scene = await workersScene(t, { password: "the-password-of-the-start" });
   const place = createServer().listen(0, "127.0.0.1");
   await once(place, "listening");

@@ -10,9 +10,7 @@ import { untilAllServe, workerPids, workersScene } from "./rig.ts";
 
 const REQUESTS = 4;
 
-test("a connection of a worker that is stopped and killed is answered by the other one", {
-  timeout: 120_000,
-}, async (t) => {
+test("a connection of a worker that is stopped and killed is answered by the other one", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const stopped = workerPids(gateway).get(1) as number;
@@ -36,7 +34,7 @@ test("a connection of a worker that is stopped and killed is answered by the oth
   assert.equal(ledger.filter(({ kind }) => kind === "usage").length, REQUESTS);
 });
 
-test("if no other worker serves, the connection is closed at once", { timeout: 120_000 }, async (t) => {
+test("if no other worker serves, the connection is closed at once", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const [first, second] = [...workerPids(gateway).values()] as [number, number];

@@ -12,9 +12,7 @@ import { gone, untilReadiness, workerPids, workersScene } from "./rig.ts";
 const HELD = fileURLToPath(new URL("./held-worker.ts", import.meta.url));
 const STEPS = ["hear-start", "say-prepared", "hear-open"];
 
-test("a gateway ends normally while one of two workers is at any step of its start", {
-  timeout: 280_000,
-}, async (t) => {
+test("a gateway ends normally while one of two workers is at any step of its start", async (t) => {
   const scene = await workersScene(t);
   const holdAt = join(scene.dir, "hold");
   mkdirSync(holdAt);

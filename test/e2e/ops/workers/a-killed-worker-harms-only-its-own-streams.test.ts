@@ -26,7 +26,7 @@ const STREAMS = 12;
 const WHOLE = 20;
 const LATER = 8;
 
-test("kill -9 of one of four workers affects only its own streams", { timeout: 200_000 }, async (t) => {
+test("kill -9 of one of four workers affects only its own streams", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(WORKERS);
   const pids = workerPids(gateway);

@@ -10,9 +10,7 @@ import { CHARGE_NANO_USD, metricSum, metricsPage, untilAllServe, workerPids, wor
 
 const ROUND = 8;
 
-test("doubled prices of a large file reach two workers, and the one that replaces a killed one", {
-  timeout: 120_000,
-}, async (t) => {
+test("doubled prices of a large file reach two workers, and the one that replaces a killed one", async (t) => {
   const scene = await workersScene(t);
   const padding = `# ${"x".repeat(THREAD_CHARS_MIN)}\n`;
   const gateway = await scene.start(2);

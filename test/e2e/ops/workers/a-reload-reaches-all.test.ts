@@ -21,7 +21,7 @@ import {
 
 const ROUND = 12;
 
-test("doubled prices reach all three workers, and an invalid file changes none", { timeout: 120_000 }, async (t) => {
+test("doubled prices reach all three workers, and an invalid file changes none", async (t) => {
   const scene = await workersScene(t);
   // The checkout itself, as `npm start` uses it: its workers run another program than the parent (src/worker.ts).
   const gateway = await scene.start(3, undefined, { program: CHECKOUT });
@@ -73,9 +73,7 @@ test("doubled prices reach all three workers, and an invalid file changes none",
   assert.equal(charges.filter((amount) => amount === 2n * CHARGE_NANO_USD).length, 3 * ROUND);
 });
 
-test("if a reload takes effect late, a refusal of the next one is still reported", {
-  timeout: 60_000,
-}, async (t) => {
+test("if a reload takes effect late, a refusal of the next one is still reported", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const page = () => metricsPage(gateway);

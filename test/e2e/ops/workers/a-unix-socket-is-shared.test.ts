@@ -12,7 +12,7 @@ import test from "node:test";
 import { bodyOf } from "../../protocol/whole/asking.ts";
 import { gone, lines, untilAllServe, workerPids, workersScene } from "./rig.ts";
 
-test("two workers share a unix socket, and it survives the kill of one", { timeout: 120_000 }, async (t) => {
+test("two workers share a unix socket, and it survives the kill of one", async (t) => {
   const scene = await workersScene(t);
   const socketPath = join(scene.dir, "tollgate.sock");
   const gateway = await scene.start(2, { listen: `unix:${socketPath}`, admin_token: undefined });

@@ -16,7 +16,7 @@ import {
 
 const STREAMS = 6;
 
-test("one of two workers that gets SIGTERM drains and is replaced", { timeout: 120_000 }, async (t) => {
+test("one of two workers that gets SIGTERM drains and is replaced", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(2);
   const pids = workerPids(gateway);

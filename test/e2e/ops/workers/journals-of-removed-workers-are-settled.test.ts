@@ -10,9 +10,7 @@ const STREAMS = 6;
 const SETTLED = "what the last process left is settled";
 
 for (const fewer of [2, 1]) {
-  test(`a gateway restarted with ${fewer} instead of three workers settles the journals of all three`, {
-    timeout: 200_000,
-  }, async (t) => {
+  test(`a gateway restarted with ${fewer} instead of three workers settles the journals of all three`, async (t) => {
     const scene = await workersScene(t);
     const first = await scene.start(3);
     const pids = [...workerPids(first).values()];

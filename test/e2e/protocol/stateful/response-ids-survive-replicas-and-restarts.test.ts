@@ -44,7 +44,7 @@ async function made(here: Pick<GatewayHere, "url">, key: string, previous?: stri
   return id;
 }
 
-test("ids work at other replicas, after restarts and after a change of keys", { timeout: 60_000 }, async (t) => {
+test("ids work at other replicas, after restarts and after a change of keys", async (t) => {
   const withKeys = (...sealingKeys: string[]) => start(t, { sealingKeys });
   const [one, two] = [await withKeys(OLD), await withKeys(OLD)];
   const { key } = await one.account();

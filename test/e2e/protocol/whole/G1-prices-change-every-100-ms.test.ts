@@ -15,9 +15,7 @@ const RELOADS = 20;
 const REQUESTS = 60;
 const EVERY_MS = 100;
 
-test("streams that run through all reloads, and requests between them, are charged at the prices of their admission", {
-  timeout: 200_000,
-}, async (t) => {
+test("streams that run through all reloads, and requests between them, are charged at the prices of their admission", async (t) => {
   const scene = await workersScene(t);
   const gateway = await scene.start(1);
   const old = readFileSync(gateway.file, "utf8");

@@ -14,7 +14,7 @@ import { ask } from "./asking.ts";
 
 const REQUESTS = 20;
 
-test("requests are served and the exit is 0 after standard output was closed", { timeout: 60_000 }, async (t) => {
+test("requests are served and the exit is 0 after standard output was closed", async (t) => {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-log-"));
   const simulator = await startSimulator();
   const text = testConfig({ upstreamUrl: simulator.url, dir });

@@ -18,7 +18,7 @@ function folder(t: TestContext): string {
   return dir;
 }
 
-test("SIGHUP does not end a process that is shutting down", { timeout: 120_000 }, async (t) => {
+test("SIGHUP does not end a process that is shutting down", async (t) => {
   const text = testConfig({ upstreamUrl: NOBODY, dir: folder(t) });
   for (let i = 0; i < ENDS; i++) {
     const gateway = await spawnGateway(`${text}drain: {lame_duck: 50ms, deadline: 1s}\n`);
@@ -34,9 +34,7 @@ test("SIGHUP does not end a process that is shutting down", { timeout: 120_000 }
   }
 });
 
-test("SIGHUP during the start does not end the process, and reloads as soon as possible", {
-  timeout: 60_000,
-}, async (t) => {
+test("SIGHUP during the start does not end the process, and reloads as soon as possible", async (t) => {
   const silent = createServer();
   const sockets: Socket[] = [];
   silent.on("connection", (socket) => sockets.push(socket));
