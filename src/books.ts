@@ -70,10 +70,12 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
     jitter: Math.random,
     fetch,
   });
+  let recovering: Charging | undefined;
   const bare = await openStore(settings.store, {
     warn: (message) => log.warn({}, message),
     onConnectionFailed: (reason, problem) => outages.connectionFailed(reason, problem),
     notices: notices.writer,
+    isRecovered: () => recovering?.isRecovered() ?? false,
     tlsNow: () => tlsOf(storeNow()),
     ...storeTimes,
   });
@@ -99,6 +101,7 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
     },
   };
   const charging = await openCharging(chargingParts);
+  recovering = charging;
   opened.push(() => charging.close());
   const { journal } = charging;
   notices.start(charging.store);
@@ -111,13 +114,12 @@ export async function openBooks(parts: BooksParts, opened: ClosingStep[]): Promi
   opened.push(() => ledgerWatch?.stop());
   const orphanJournals = serves === "clients" ? undefined : takeOverJournals(chargingParts, settings.workers);
   opened.push(() => orphanJournals?.close());
-  const reasons = () => [health, composed, charging].flatMap((part) => part.reasons());
   return {
     store,
     charging,
     notices,
     journaled,
-    reasons,
+    reasons: () => [health, composed, charging].flatMap((part) => part.reasons()),
     storeUnfit: () => health.unfit(),
     storeAway: () => outages.problem,
   };

@@ -36,6 +36,11 @@ export interface OpenOptions {
   readonly demandAof?: boolean;
   /** Which notices the store writes, and whom it notifies of waiting ones. Without it none are written. */
   readonly notices?: NoticeWriter | undefined;
+  /**
+   * Whether everything that the journal kept of earlier processes is in the store. From then on an embedded store takes
+   * a request of an earlier process that is still marked as running for one that will never end. Default: never.
+   */
+  readonly isRecovered?: () => boolean;
 }
 
 /**
@@ -46,7 +51,9 @@ export interface OpenOptions {
 export async function openStore(settings: StoreSettings, options: OpenOptions = {}): Promise<Store> {
   const { now = Date.now, warn = () => undefined, onConnectionFailed = () => undefined, demandAof = false } = options;
   const { commandTimeoutMs = COMMAND_TIMEOUT_MS, stepTimeoutMs = STEP_TIMEOUT_MS } = options;
-  if (settings.kind === "embedded") return openEmbedded(settings.dir, now, options.notices, options.gatherMs);
+  if (settings.kind === "embedded") {
+    return openEmbedded(settings.dir, now, options.notices, options.gatherMs, options.isRecovered);
+  }
   // The Redis client is a tenth of all code, so it is loaded only when it is needed.
   const { openRedis } = await import("./redis/store.ts");
   return openRedis(

@@ -57,6 +57,11 @@ interface Verifier {
    * Runs a round that begins after the call. False if it was cut short, for example because the store is unavailable.
    */
   freshRound(): Promise<boolean>;
+  /**
+   * Whether the store has been sent everything that it may have lost before this process started; what is set aside may
+   * still be missing.
+   */
+  hasFollowed(): boolean;
   /** Number of charges and writes that are set aside. */
   waiting(): number;
   start(): void;
@@ -90,6 +95,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
       parts.onRestored(ask, answer);
     },
   });
+  let hasFollowed = false;
   let noted = "";
   let notedAtMs = log.nowMs();
   let running: Promise<boolean> | undefined;
@@ -112,6 +118,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
     if (now !== identity && identity !== undefined) await walk(identity, now);
     hasGivenBack = false;
     sureAtMs = askedAtMs;
+    hasFollowed = true;
     if (now === identity) return;
     // Set only here, so that a walk that was cut short starts again.
     identity = now;
@@ -196,6 +203,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   return {
     tick,
     freshRound,
+    hasFollowed: () => hasFollowed,
     waiting: () => aside.size,
     start() {
       void tick().then(again);

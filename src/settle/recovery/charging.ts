@@ -75,6 +75,8 @@ export interface Charging {
   readonly epoch: StoreEpoch;
   /** Whether lost data is being restored to the store. */
   isRestoring(): boolean;
+  /** Whether everything that earlier processes left in the journal is in the store, or is a dead letter. */
+  isRecovered(): boolean;
   /** Why journal or store do not allow new requests; empty if they do. */
   reasons(): string[];
   /** Updates the gauges. */
@@ -188,11 +190,13 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
       verificationWaits(reasonOf(error) ?? "");
     },
   });
-  if (leftovers.length > 0) {
+  let isSettled = leftovers.length === 0;
+  if (!isSettled) {
     log.warn({ charges: leftovers.length }, "settling what the last process left");
-    void recover(leftovers, settler, (tag) => store.shardOf(tag)).then(() =>
-      log.info({}, "what the last process left is settled"),
-    );
+    void recover(leftovers, settler, (tag) => store.shardOf(tag)).then(() => {
+      isSettled = true;
+      log.info({}, "what the last process left is settled");
+    });
   }
   epoch.start();
   verifier.start();
@@ -203,6 +207,7 @@ export async function openCharging(parts: ChargingParts): Promise<Charging> {
     operators: () => parts.store.confirming(gate),
     epoch,
     isRestoring,
+    isRecovered: () => isSettled && verifier.hasFollowed(),
     reasons() {
       const { reason } = journal.health();
       const ofStore = epoch.losses().length > 0 ? [OLDER] : isRestoring() ? [RESTORING] : [];

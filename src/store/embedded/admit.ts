@@ -50,12 +50,20 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
   const before = ask.fresh ? undefined : rememberedAnswer(context, ask, live, key, nowMs);
   if (before !== undefined) return before;
   sweepHolds(live, nowMs);
-  const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs);
+  const taken = ask.idempotency && keyTaken(db, ask.tag, ask.idempotency, nowMs, (id) => isGone(context, live, id));
   if (taken) return { ...refused(taken.cause, key.group), first: taken.first };
   if (context.hasHiddenEntitlements(ask.tag, nowMs)) db.commitFull(() => listAgain(context, ask.tag, nowMs));
   const { answer, buckets } = decide(ask, admissionFacts(context, ask, account, key, nowMs));
   for (const [name, bucket] of buckets) live.buckets.set(name, bucket);
   return answer.outcome === "refused" ? answer : hold(context, ask, key, answer, nowMs);
+}
+
+/**
+ * Whether a request that has a key was killed with its process before its OPEN was in the journal: it has no hold here,
+ * and what the journal knows of earlier processes is settled. Nothing will settle it, and nothing was charged.
+ */
+function isGone(context: Context, { holds }: Live, requestId: string): boolean {
+  return !holds.has(requestId) && context.isRecovered();
 }
 
 /** The earlier answer to this request id, while its hold or its settled mark exists. */

@@ -32,10 +32,13 @@ export class Context {
   readonly #remembered = new Map<AccountTag, Remembered>();
 
   readonly notices: NoticeWriter | undefined;
+  /** Whether everything that the journal kept of earlier processes is in this store (`OpenOptions.isRecovered`). */
+  readonly isRecovered: () => boolean;
 
-  constructor(db: Database, now: () => number, notices?: NoticeWriter) {
+  constructor(db: Database, now: () => number, notices?: NoticeWriter, isRecovered = () => false) {
     this.db = db;
     this.notices = notices;
+    this.isRecovered = isRecovered;
     this.#now = now;
   }
 

@@ -20,15 +20,19 @@ interface Mark {
   readonly state: KeyState;
 }
 
-/** Why a request may not take a key, and which request has it; undefined when it may. */
+/**
+ * Why a request may not take a key, and which request has it; undefined when it may.
+ * @param isGone whether a request that has neither ended nor expired will never end, because its process has died.
+ */
 export function keyTaken(
   db: Database,
   tag: AccountTag,
   { key, fingerprint }: IdempotentRequest,
   nowMs: number,
+  isGone: (requestId: RequestId) => boolean,
 ): { readonly cause: AdmitRefusalCause; readonly first: RequestId } | undefined {
   const mark = findMark(db, tag, key, nowMs);
-  if (mark === undefined) return undefined;
+  if (mark === undefined || (mark.state === "running" && isGone(mark.requestId))) return undefined;
   return { cause: causeOf(mark, fingerprint), first: mark.requestId };
 }
 

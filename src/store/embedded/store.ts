@@ -25,14 +25,22 @@ import * as signIns from "./sign-ins.ts";
 /**
  * Opens the store in a folder that belongs to this process alone.
  * @param now milliseconds since the epoch: the store's clock.
+ * @param isRecovered as in `OpenOptions`.
  * @throws StoreError when the folder is in use or cannot be opened.
  */
-export function openEmbedded(dir: string, now: () => number, noticeWriter?: NoticeWriter, gatherMs?: number): Store {
+export function openEmbedded(
+  dir: string,
+  now: () => number,
+  noticeWriter?: NoticeWriter,
+  gatherMs?: number,
+  isRecovered?: () => boolean,
+): Store {
   return embeddedOver(
     new Context(
       answering(() => openDatabase(dir, gatherMs)),
       now,
       noticeWriter,
+      isRecovered,
     ),
   );
 }

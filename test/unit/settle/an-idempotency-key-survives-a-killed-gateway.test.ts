@@ -3,12 +3,15 @@
  * did not charge leaves the key free, and what a store lost is restored with the charge.
  */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { type TestContext } from "node:test";
 import { startSimulator } from "../../../src/simulator/server.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { idempotentRequest } from "../../../src/values/idempotency.ts";
+import { newRequestId } from "../../../src/values/request-id.ts";
 import {
   type GatewayProcess,
   makeAccount,
@@ -18,6 +21,7 @@ import {
   testConfig,
 } from "../../rig/gateway.ts";
 import { startRedis } from "../../rig/redis.ts";
+import { admitAsk, hashOf, terms } from "../store/asks.ts";
 
 const SETTLED = "what the last process left is settled";
 const FOLLOWED = "the journal follows this store";
@@ -26,8 +30,12 @@ function ask(url: string, key: string, more: object = {}): Promise<Response> {
   return fetch(`${url}/v1/chat/completions`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "idempotency-key": "order-1" },
-    body: JSON.stringify({ model: "chat-1", messages: [{ role: "user", content: "hello" }], max_tokens: 500, ...more }),
+    body: bodyOf(more),
   });
+}
+
+function bodyOf(more: object): string {
+  return JSON.stringify({ model: "chat-1", messages: [{ role: "user", content: "hello" }], max_tokens: 500, ...more });
 }
 
 /** Status and error cause. */
@@ -49,7 +57,8 @@ async function scene(t: TestContext, kind: "embedded" | "redis") {
     await simulator.close();
     rmSync(dir, { recursive: true, force: true });
   });
-  const store = await openStore(settingsOf(text).store);
+  const open = () => openStore(settingsOf(text).store);
+  const store = await open();
   const account = await makeAccount(store);
   await store.close();
   const start = async () => {
@@ -57,7 +66,7 @@ async function scene(t: TestContext, kind: "embedded" | "redis") {
     processes.push(process);
     return process;
   };
-  return { account, simulator, start };
+  return { account, simulator, start, open };
 }
 
 for (const kind of ["embedded", "redis"] as const) {
@@ -105,6 +114,30 @@ for (const kind of ["embedded", "redis"] as const) {
     assert.deepEqual(await outcomeOf(await ask(second.url, account.key)), [409, "idempotency_finished"]);
   });
 }
+
+test("embedded: after a kill between the admission and its record in the journal, a retry is a new request", async (t) => {
+  const { account, simulator, start, open } = await scene(t, "embedded");
+  // What such a kill leaves: the store has the request, the journal does not.
+  const store = await open();
+  const body = Buffer.from(bodyOf({}));
+  const { tag } = account;
+  const admission = admitAsk({ tag, requestId: newRequestId(Date.now(), randomBytes), keyHash: hashOf(account.key) });
+  const idempotency = idempotentRequest("order-1", "/v1/chat/completions", body);
+  const left = await store.admit({
+    ...admission,
+    plans: ["free"],
+    groups: [terms({ group: "money" })],
+    idempotency,
+    holdTtlMs: 600_000,
+  });
+  assert.equal(left.outcome, "admitted");
+  await store.close();
+  const gateway = await start();
+  await gateway.line(FOLLOWED);
+  assert.equal((await ask(gateway.url, account.key)).status, 200);
+  assert.deepEqual(await outcomeOf(await ask(gateway.url, account.key)), [409, "idempotency_finished"]);
+  assert.equal(simulator.count, 1);
+});
 
 test("a Redis that lost the charge gets it back together with its idempotency key", async (t) => {
   const redis = await startRedis();
