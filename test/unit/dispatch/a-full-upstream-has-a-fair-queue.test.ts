@@ -107,9 +107,7 @@ test("waiting requests are served in turn as slots become free, and no new reque
   assert.equal(dispatcher.inFlight().get("east"), 0);
 });
 
-test("a request displaced from its only queue is refused at once", {
-  timeout: 10_000,
-}, async (t) => {
+test("a request displaced from its only queue is refused at once", async (t) => {
   const east = await heldServer(t);
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("east", east.base, { ...QUEUE, queue: { max: 2, waitMs: 5_000 } })], clock);
@@ -122,7 +120,7 @@ test("a request displaced from its only queue is refused at once", {
   for (const result of await Promise.all([first, second, other])) assertAnswered(result as Awaited<typeof first>);
 });
 
-test("a request displaced from one of two queues keeps waiting in the other", { timeout: 10_000 }, async (t) => {
+test("a request displaced from one of two queues keeps waiting in the other", async (t) => {
   const [east, west] = [await heldServer(t), await heldServer(t)];
   const more = { ...QUEUE, queue: { max: 2, waitMs: 5_000 } };
   const { dispatcher } = rig(
@@ -202,7 +200,7 @@ test("a wait never outlasts the request's own deadline", async (t) => {
   held.answer();
 });
 
-test("a request in two queues waits as long as the longer wait allows", { timeout: 10_000 }, async (t) => {
+test("a request in two queues waits as long as the longer wait allows", async (t) => {
   const [east, west] = [await heldServer(t), await heldServer(t)];
   const clock = new FakeClock();
   const upstreams = [

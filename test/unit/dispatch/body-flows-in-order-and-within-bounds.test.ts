@@ -110,9 +110,7 @@ test("C3: a reset in the middle of the body is one error, after all data receive
   assert.equal(rest.fault?.cause, "upstream_unavailable");
 });
 
-test("C3: the end of an upstream is reported at once after the data, also to a paused reader", {
-  timeout: 10_000,
-}, async (t) => {
+test("C3: the end of an upstream is reported at once after the data, also to a paused reader", async (t) => {
   const base = await rawServer(t, ({ socket }) => {
     socket.write(OPEN);
     socket.write(chunked("data: second\n\n"), () => socket.destroy());
@@ -139,9 +137,7 @@ test("C3: the end of an upstream is reported at once after the data, also to a p
   assert.equal(result.token.chunks.join("") + heard.join(""), "data: first\n\ndata: second\n\nupstream_unavailable");
 });
 
-test("a firm pause holds everything back until the reader resumes, also after the end of the upstream", {
-  timeout: 10_000,
-}, async (t) => {
+test("a firm pause holds everything back until the reader resumes, also after the end of the upstream", async (t) => {
   const asked = Promise.withResolvers<Socket>();
   const base = await rawServer(t, ({ socket }) => {
     socket.write(OPEN);

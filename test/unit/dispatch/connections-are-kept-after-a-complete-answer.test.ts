@@ -66,9 +66,7 @@ test("an upstream that keeps sending after the terminal frame is cut off", async
   assert.ok(bytes < 16 * 1024 * 1024, `${bytes} bytes`);
 });
 
-test("an upstream that neither sends nor ends its body after the terminal frame is cut off after a second", {
-  timeout: 10_000,
-}, async (t) => {
+test("an upstream that neither sends nor ends its body after the terminal frame is cut off after a second", async (t) => {
   const { base, nextClose } = await server(t, (res) => res.write("data: 1\n\n"));
   const clock = new FakeClock();
   const { dispatcher } = rig(t, [upstream("east", base)], clock);

@@ -66,7 +66,7 @@ test("a low balance names its cause with its id: that of a request as the client
   );
 });
 
-test("accounts with a long backlog take turns with one that has a single notice", { timeout: 30_000 }, async (t) => {
+test("accounts with a long backlog take turns with one that has a single notice", async (t) => {
   const { clock, store, receiver } = await startRig(t);
   const add = (tag: Parameters<typeof store.addNotice>[0], ref: string) =>
     store.addNotice(tag, { kind: "balance_low", ref, data: { balance: "1", below: "2" } });

@@ -43,9 +43,7 @@ async function gateway(t: TestContext, url: string, receiver: Receiver, name: st
 const addNotice = (store: Store, tag: Parameters<Store["getAccount"]>[0], ref: string) =>
   store.addNotice(tag, { kind: "balance_low", ref, data: {} });
 
-test("one gateway delivers, and the other continues when it stops or is asked to yield", {
-  timeout: 60_000,
-}, async (t) => {
+test("one gateway delivers, and the other continues when it stops or is asked to yield", async (t) => {
   const redis = await startRedis();
   const receiver = await startReceiver(webhookSecret("one"));
   t.after(async () => {

@@ -93,7 +93,7 @@ test("an upstream that is no longer configured is not waited for", async (t) => 
   assert.deepEqual(await asked(), { state: "unknown" });
 });
 
-test("the deadline of a drain does not wait for a server that is slow to answer", { timeout: 20_000 }, async (t) => {
+test("the deadline of a drain does not wait for a server that is slow to answer", async (t) => {
   const arrived = Promise.withResolvers<void>();
   // Only the drain ends the question: its own time does not pass.
   const { cut, asked } = await scene(t, () => arrived.resolve(), new FakeClock());
@@ -103,7 +103,7 @@ test("the deadline of a drain does not wait for a server that is slow to answer"
   assert.deepEqual(await said, { state: "unknown" });
 });
 
-test("the end of a stream waits for its server for five seconds", { timeout: 20_000 }, async (t) => {
+test("the end of a stream waits for its server for five seconds", async (t) => {
   const arrived = Promise.withResolvers<void>();
   const clock = new FakeClock();
   const { asked } = await scene(t, () => arrived.resolve(), clock);
@@ -116,7 +116,7 @@ test("the end of a stream waits for its server for five seconds", { timeout: 20_
 });
 
 const LATE = "so may a server whose answer has begun, if the rest does not come within half a minute";
-test(LATE, { timeout: 20_000 }, async (t) => {
+test(LATE, async (t) => {
   const begun = Promise.withResolvers<void>();
   const clock = new FakeClock();
   const begins = (response: ServerResponse) => {

@@ -11,9 +11,7 @@ import { admin, chat, openAccount, readiness, until } from "./lossy-scene.ts";
 const KEY = epochKey(tagsOverSlots(32)[0] as string);
 const UNREADABLE = (line: { readonly event?: unknown }) => line.event === "store_history_unreadable";
 
-test("at the start: nothing is admitted, readiness and log give the reason, and admission resumes once the key is removed", {
-  timeout: 60_000,
-}, async (t) => {
+test("at the start: nothing is admitted, readiness and log give the reason, and admission resumes once the key is removed", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   await redis.command("SET", KEY, "of another program");
@@ -36,7 +34,7 @@ test("at the start: nothing is admitted, readiness and log give the reason, and 
   assert.deepEqual(await readiness(here.adminUrl), { ready: true, reasons: [], notes: [] });
 });
 
-test("at the start: an outage in between does not make the gateway ready", { timeout: 60_000 }, async (t) => {
+test("at the start: an outage in between does not make the gateway ready", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   await redis.command("SET", KEY, "of another program");
@@ -57,9 +55,7 @@ test("at the start: an outage in between does not make the gateway ready", { tim
   assert.ok(await isUnready(), "it is ready after the outage");
 });
 
-test("later: requests continue, and the log says that a loss would go unnoticed", {
-  timeout: 60_000,
-}, async (t) => {
+test("later: requests continue, and the log says that a loss would go unnoticed", async (t) => {
   const redis = await startRedis();
   t.after(() => redis.stop());
   const here = await startGatewayHere({ store: redis.url });

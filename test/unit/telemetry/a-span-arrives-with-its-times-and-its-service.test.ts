@@ -42,7 +42,7 @@ async function receivedOf(t: TestContext, error?: string): Promise<Received> {
   return JSON.parse(bodies[0] ?? "").resourceSpans[0];
 }
 
-test("an event of a span keeps its own instant", { timeout: 20_000 }, async (t) => {
+test("an event of a span keeps its own instant", async (t) => {
   const { scopeSpans } = await receivedOf(t);
   const events = scopeSpans[0]?.spans[0]?.events.map(({ name, timeUnixNano }) => [name, timeUnixNano]);
   assert.deepEqual(events, [
@@ -51,14 +51,14 @@ test("an event of a span keeps its own instant", { timeout: 20_000 }, async (t) 
   ]);
 });
 
-test("spans name the service of the configuration and the version of the program", { timeout: 20_000 }, async (t) => {
+test("spans name the service of the configuration and the version of the program", async (t) => {
   const { resource } = await receivedOf(t);
   const named = new Map(resource.attributes.map(({ key, value }) => [key, value]));
   assert.deepEqual(named.get("service.name"), { stringValue: "gate-of-tests" });
   assert.deepEqual(named.get("service.version"), { stringValue: "1.2.3" });
 });
 
-test("the span of what has failed says why", { timeout: 20_000 }, async (t) => {
+test("the span of what has failed says why", async (t) => {
   const { scopeSpans } = await receivedOf(t, "no upstream answered");
   assert.deepEqual(scopeSpans[0]?.spans[0]?.status, { code: 2, message: "no upstream answered" });
 });

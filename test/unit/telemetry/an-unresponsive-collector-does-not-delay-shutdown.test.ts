@@ -30,7 +30,7 @@ async function tracingTo(t: TestContext, collector: RequestListener) {
   return tracing;
 }
 
-test("a collector that never answers is waited for two seconds", { timeout: 20_000 }, async (t) => {
+test("a collector that never answers is waited for two seconds", async (t) => {
   const asked = Promise.withResolvers<void>();
   const tracing = await tracingTo(t, () => asked.resolve());
   t.mock.timers.enable({ apis: ["setTimeout"] });
@@ -47,7 +47,7 @@ test("a collector that never answers is waited for two seconds", { timeout: 20_0
   assert.equal(isClosed, true);
 });
 
-test("a collector that refuses the spans does not make the shutdown fail", { timeout: 20_000 }, async (t) => {
+test("a collector that refuses the spans does not make the shutdown fail", async (t) => {
   const tracing = await tracingTo(t, (_, response) => response.writeHead(400).end());
   await tracing.close();
 });

@@ -7,7 +7,7 @@ import test from "node:test";
 import { createTracing } from "../../../src/telemetry/otlp.ts";
 import { Secret } from "../../../src/values/secret.ts";
 
-test("the configured headers go with each export", { timeout: 20_000 }, async (t) => {
+test("the configured headers go with each export", async (t) => {
   const received: IncomingHttpHeaders[] = [];
   const collector = createServer((request, response) => {
     received.push(request.headers);

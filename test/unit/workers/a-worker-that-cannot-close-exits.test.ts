@@ -58,16 +58,14 @@ for (const [name, gateway, opens] of [
   });
 }
 
-test("a worker with a defect while it serves drains its requests and exits with 1", { timeout: 10_000 }, async () => {
+test("a worker with a defect while it serves drains its requests and exits with 1", async () => {
   const asked: string[] = [];
   const drain = async () => void asked.push("drain");
   const { code } = await endOf({ drain }, true, (life) => life.defect(new Error("a defect")));
   assert.deepEqual([asked, code], [["drain"], 1]);
 });
 
-test("a worker that cannot apply a configuration reports it, does not continue with the old one, and exits with 1", {
-  timeout: 10_000,
-}, async () => {
+test("a worker that cannot apply a configuration reports it, does not continue with the old one, and exits with 1", async () => {
   const fault = new Error("no such file");
   const asked: string[] = [];
   const configure = (): never => {
