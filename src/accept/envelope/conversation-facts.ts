@@ -9,7 +9,7 @@ import { tierFault, tierOf } from "../../values/members/tier.ts";
 import type { Protocol } from "../../values/protocol.ts";
 import { mayBeAddress, mayHoldAddress, refusedAddress } from "./addresses.ts";
 import { type Met, member, type Visitor, visitConversation, visitUnder } from "./conversation.ts";
-import { MEDIA_NAMES, MediaCount } from "./media.ts";
+import { MediaCount, mayHoldMedia } from "./media.ts";
 import { ConversationNames } from "./names.ts";
 
 /** The image that a tool paints over. */
@@ -39,7 +39,7 @@ export class ConversationFacts implements Visitor {
   }
 
   name(name: string, under: string): void {
-    if (MEDIA_NAMES.has(name)) {
+    if (mayHoldMedia(name)) {
       this.#mayWeigh = true;
       return;
     }

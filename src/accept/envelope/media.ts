@@ -13,11 +13,34 @@ import { isPdf, pdfSize, type ReadingBudget, readingBudget } from "./pdf-size.ts
 import { textTokens } from "./text-density.ts";
 import { endsAsZip, isZip, ZIP_END_BYTES, zipTokens } from "./zip-size.ts";
 
-/** Members that may hold media, or say where it is. */
-export const MEDIA_NAMES: ReadonlySet<string> = new Set(
+/** Members that may hold media, or say where it is, whatever the type of their part. */
+const MEDIA_NAMES: ReadonlySet<string> = new Set(
   `image_url input_audio file file_data file_url source audio_url video_url image images document_url result
    video audio`.split(/\s+/),
 );
+
+/**
+ * Members in which servers take media of a part without a type, by what they take there. vLLM reads such parts by the
+ * names of their members.
+ */
+const UNTYPED_NAMES: ReadonlyMap<string, MediaPiece["kind"]> = new Map([
+  ["file", "file"],
+  ["file_data", "file"],
+  ["file_uri", "file"],
+  ["document", "file"],
+  ["input_file", "file"],
+  ["input_video", "file"],
+  ["image_embeds", "file"],
+  ["audio_embeds", "file"],
+  ["input_image", "image"],
+]);
+
+const MAY_HOLD_MEDIA: ReadonlySet<string> = new Set([...MEDIA_NAMES, ...UNTYPED_NAMES.keys()]);
+
+/** Whether a member with this name may hold media, or say where it is. */
+export function mayHoldMedia(name: string): boolean {
+  return MAY_HOLD_MEDIA.has(name);
+}
 
 /** Collects the media of one body. */
 export class MediaCount {
@@ -32,26 +55,29 @@ export class MediaCount {
 
   /**
    * Looks at one object of the conversation.
-   * @param mayWeigh whether it has one of `MEDIA_NAMES`.
+   * @param mayWeigh whether one of its members `mayHoldMedia`.
    */
   see({ node, under }: Met, mayWeigh: boolean): void {
     const before = this.pieces.length;
-    if (mayWeigh) this.#weigh(node);
+    const hasFile = mayWeigh && this.#weigh(node);
     const listed = mayWeigh ? listedImages(node) : 0;
-    if (this.pieces.length === before && PART_LISTS.has(under)) {
-      const kind = unmeasured(node);
+    if (PART_LISTS.has(under)) {
+      const kind = unmeasured(node, mayWeigh ? { hasFile, hasAny: this.pieces.length > before } : undefined);
       // What a part of images is expected to show is in its list.
-      if (kind && !(kind === "image" && listed > 0)) this.#unknown(kind);
+      if (kind === "image" && listed === 0) this.#unknown(kind);
+      if (kind === "file" && !this.pieces.slice(before).some(isUnknownFile)) this.#unknown(kind);
     }
     for (let left = listed; left > 0; left--) this.#unknown("image");
   }
 
-  #weigh(node: JsonObject): void {
+  /** @returns whether there is anything besides images. */
+  #weigh(node: JsonObject): boolean {
     const { image_url: image } = node;
     if (image !== undefined && image !== null) this.#weighImage(node, "image_url");
     // Extensions of some servers, and the results of image generation.
     const { image: other } = node;
     if (typeof other === "string" || (isObject(other) && isGiven(other.url))) this.#weighImage(node, "image");
+    const images = this.pieces.length;
     if (typeof node.document_url === "string") this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
     if (typeof node.input_audio === "string") this.#add("file", node, "input_audio", "audio");
@@ -60,6 +86,7 @@ export class MediaCount {
     else if (node.type === "input_file") this.#add("file", node, "file_data");
     if (isObject(node.source)) this.#seeSource(node, node.source);
     if (isGiven(node.audio_url) || isGiven(node.video_url) || holdsRecording(node)) this.#unknown("file");
+    return this.pieces.length > images;
   }
 
   /** The image of this member: an address, base64, or an object with one of them. `listedImages` counts lists. */
@@ -342,9 +369,43 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
 
-/** What a part counts as if its members do not show it: nothing, an image, or a file. Every unknown type is a file. */
-function unmeasured({ type, source }: JsonObject): MediaPiece["kind"] | undefined {
-  if (typeof type !== "string" || TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
-  if (IMAGE_TYPES.has(type)) return "image";
-  return type === "document" && isObject(source) ? undefined : "file";
+/** Types of parts whose media is in a member that is weighed. */
+const FILE_TYPES: ReadonlySet<string> = new Set(
+  "file input_file document document_url input_audio audio audio_url video video_url".split(" "),
+);
+
+interface Weighed {
+  readonly hasAny: boolean;
+  /** Whether anything besides images was weighed. */
+  readonly hasFile: boolean;
+}
+
+/**
+ * What a part may hold besides what was weighed of it: nothing, an image, or a file. Every unknown type is a file,
+ * because a member that nobody knows may be larger than one that is weighed.
+ * @param weighed undefined: no member of the part may hold media.
+ */
+function unmeasured(node: JsonObject, weighed: Weighed | undefined): MediaPiece["kind"] | undefined {
+  const { type, source } = node;
+  // A server may take the address although the part also has the bytes of a file.
+  if (weighed && isGiven(node.file_url)) return "file";
+  if (typeof type !== "string") return weighed && !isGiven(node.role) ? untypedKind(node) : undefined;
+  if (TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
+  if (IMAGE_TYPES.has(type)) return weighed?.hasAny ? undefined : "image";
+  if (type === "document" && isObject(source) && !weighed?.hasAny) return undefined;
+  return weighed?.hasFile && FILE_TYPES.has(type) ? undefined : "file";
+}
+
+/** What a part without a type may hold by the names of its members; a message has a role instead of a type. */
+function untypedKind(node: JsonObject): MediaPiece["kind"] | undefined {
+  for (const [name, kind] of UNTYPED_NAMES) {
+    const held = node[name];
+    // The content of an object is weighed.
+    if (isGiven(held) && !(name === "file" && isObject(held))) return kind;
+  }
+  return undefined;
+}
+
+function isUnknownFile({ kind, tokens }: MediaPiece): boolean {
+  return kind === "file" && tokens === undefined;
 }

@@ -27,5 +27,5 @@ export const HOLDERS: readonly string[] = [...ENTERED_HOLDERS, ...PLACE_HOLDERS]
 /** Members of a part whose string, or list of strings, is the address of an image, file or audio, or its data. */
 export const ADDRESS_MEMBERS = [
   ...["image_url", "file_url", "file_data", "file_uri", "audio_url", "video_url", "document_url"],
-  ...["image", "images", "video", "audio", "input_audio"],
+  ...["image", "images", "video", "audio", "input_audio", "input_image", "input_video"],
 ] as const;
