@@ -212,7 +212,8 @@ function blockParts(block: JsonObject): { readonly opening: JsonObject; readonly
     const opening = { ...block, thinking: "", signature: "" };
     return { opening, deltas: [{ type: "thinking_delta", thinking: block.thinking }, ...signed] };
   }
-  if (!objectOf(block.input)) return { opening: block, deltas: [] };
+  // A call without arguments has no delta, and no output but its name.
+  if (Object.keys(objectOf(block.input) ?? {}).length === 0) return { opening: block, deltas: [] };
   const partial_json = JSON.stringify(block.input);
   return { opening: { ...block, input: {} }, deltas: [{ type: "input_json_delta", partial_json }] };
 }

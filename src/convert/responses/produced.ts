@@ -32,8 +32,13 @@ const ITEMS_MAX = 4_096;
  * there, and some send it nowhere else.
  */
 export class ResponsesOutput extends StreamOutput {
-  /** Indexes of items that have had output in deltas or in a final form. */
-  readonly #counted = new Set<number>();
+  /**
+   * The items that have had output in deltas or in a final form: by their index, the characters of sealed reasoning that
+   * are counted. OpenAI's own servers send its beginning with the opening form.
+   */
+  readonly #counted = new Map<number, number>();
+  /** Indexes of calls whose names are counted. */
+  readonly #named = new Set<number>();
   /** Calls of hosted tools among the items. */
   readonly hostedCalls = new HostedCalls();
 
@@ -65,14 +70,21 @@ export class ResponsesOutput extends StreamOutput {
       this.served.know(this.hostedCalls.begun);
       if (isLast) countFound(this.served, item);
     }
-    if (isLast && typeof place === "number" && this.#counted.has(place)) {
-      // Sealed reasoning comes only in the final form.
-      return this.produced.opaque(item.encrypted_content);
-    }
-    const found = countItem(this.produced, item);
+    const sealed = textOf(item.encrypted_content) ?? "";
+    const counted = isLast && typeof place === "number" ? this.#counted.get(place) : undefined;
+    // Sealed reasoning is whole only in the final form.
+    if (counted !== undefined) return this.produced.opaque(sealed.slice(counted));
+    const found = countItem(this.produced, this.#uncounted(place, item));
+    if (!found) return false;
     // The opening form of a call contains only its name.
-    if (found && (isLast || !CALL_ITEM.test(textOf(item.type) ?? ""))) this.#note(place);
-    return found;
+    if (isLast || !CALL_ITEM.test(textOf(item.type) ?? "")) this.#note(place, sealed.length);
+    else if (typeof place === "number" && this.#named.size < ITEMS_MAX) this.#named.add(place);
+    return true;
+  }
+
+  /** A call without its name if that is counted already. */
+  #uncounted(place: unknown, item: JsonObject): JsonObject {
+    return typeof place === "number" && this.#named.has(place) ? { ...item, name: undefined } : item;
   }
 
   /**
@@ -85,13 +97,15 @@ export class ResponsesOutput extends StreamOutput {
     let found = false;
     for (const [place, value] of arrayOf(output).entries()) {
       const item = objectOf(value);
-      if (item && !this.#counted.has(place)) found = countItem(this.produced, item) || found;
+      if (item && !this.#counted.has(place)) found = countItem(this.produced, this.#uncounted(place, item)) || found;
     }
     return found;
   }
 
-  #note(place: unknown): void {
-    if (typeof place === "number" && this.#counted.size < ITEMS_MAX) this.#counted.add(place);
+  /** @param sealed characters of sealed reasoning. */
+  #note(place: unknown, sealed = 0): void {
+    if (typeof place !== "number" || this.#counted.has(place) || this.#counted.size >= ITEMS_MAX) return;
+    this.#counted.set(place, sealed);
   }
 }
 

@@ -121,6 +121,8 @@ export class ResponsesWatcher implements Watcher {
     if (type === "keepalive") return this.#response ? passed(event, false) : NOTHING;
     const response = objectOf(payload.response);
     if (response) return this.#seeResponse(event, payload, response);
+    // Without its response such an event ends nothing here, but clients would take it for the end.
+    if (TERMINAL.has(type) || FAILING.has(type)) return NOTHING;
     const begun = this.#response ? undefined : this.#begin(payload);
     if (!this.#response) return this.#refuse(invalid("an event came before response.created"));
     if (type === "response.output_item.done") {

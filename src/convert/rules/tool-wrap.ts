@@ -59,14 +59,17 @@ export function parseArguments(json: string): JsonObject {
 
 /**
  * The client's input of a call, from the upstream's arguments. For a freeform tool it is the string under `input`, or
- * the raw text if there is none; for all others the text itself, or `{}` if that is empty.
+ * the raw text if there is none, and nothing for an empty object, because a stream has no arguments then; for all
+ * others the text itself, or `{}` if that is empty.
  */
 export function unwrapInput(tool: ToolRef, upstreamArguments: string): string {
   if (tool.kind !== "custom") return upstreamArguments.trim() === "" ? "{}" : upstreamArguments;
   const text = freeformText(upstreamArguments);
   if (text !== undefined) return text;
   const value = parse(upstreamArguments);
-  return isObject(value) && typeof value.input === "string" ? value.input : upstreamArguments;
+  if (!isObject(value)) return upstreamArguments;
+  if (Object.keys(value).length === 0) return "";
+  return typeof value.input === "string" ? value.input : upstreamArguments;
 }
 
 function parse(json: string): unknown {
