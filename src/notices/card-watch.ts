@@ -12,9 +12,16 @@ import type { Clock } from "../values/time.ts";
 
 /** How often this process checks whether it is the one that delivers. */
 const ASK_EVERY_MS = 5_000;
+/** From the beginning of one pass to that of the next. A pass that takes longer is followed by the next at once. */
 const LOOK_EVERY_MS = 600_000;
+/** After a pass that failed, for example because the store did not answer. */
+const RETRY_MS = 60_000;
+/**
+ * 500 accounts in a second. 100,000 take 200 s, and 5 to 15 s more for the reads. On an embedded store a page holds the
+ * event loop for a millisecond.
+ */
 const PAGE_ACCOUNTS = 50;
-const PAGE_PAUSE_MS = 250;
+const PAGE_PAUSE_MS = 100;
 /** Cards remembered as notified; for others the store is asked again, which keeps it to one notice per card. */
 const NOTIFIED_MAX = 10_000;
 /** After this time the store is asked again: it may have lost the notice, and no journal restores it. */
@@ -86,12 +93,21 @@ export function watchCards(parts: {
     return true;
   };
 
-  const run = async (): Promise<void> => {
-    const looked = await pass().catch((error: unknown) => {
+  /** @returns how long to wait for the next pass. */
+  const look = async (): Promise<number> => {
+    const begunMs = clock.monotonicMs();
+    try {
+      if (!(await pass())) return ASK_EVERY_MS;
+      return Math.max(ASK_EVERY_MS, begunMs + LOOK_EVERY_MS - clock.monotonicMs());
+    } catch (error) {
       log.warn({ reason: String(error) }, "the check for cards about to expire failed; it is retried later");
-      return true;
-    });
-    if (!stopped) schedule(looked ? LOOK_EVERY_MS : ASK_EVERY_MS);
+      return RETRY_MS;
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    const waitMs = await look();
+    if (!stopped) schedule(waitMs);
   };
   const schedule = (ms: number): void => {
     cancel = clock.after(ms, () => {
