@@ -19,7 +19,8 @@ function config(places: ConfigPlaces): string {
 
 let here: GatewayHere;
 before(async () => {
-  here = await startGatewayHere({ config });
+  // No bucket fills again between two requests.
+  here = await startGatewayHere({ config, clock: new HandClock() });
 });
 after(() => here.close());
 
@@ -47,9 +48,8 @@ for (const protocol of PROTOCOL_LIST) {
     }
     const refused = await ask(here, protocol, account.key);
     assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "requests"]);
-    // Two per minute refill at one each 30 s; the first two took far less than a second.
-    const waitS = Number(refused.headers.get("retry-after"));
-    assert.ok(waitS === 30 || waitS === 29, String(waitS));
+    // Two per minute refill at one each 30 s.
+    assert.equal(refused.headers.get("retry-after"), "30");
     assert.equal(refused.headers.get("x-should-retry"), null);
     await assertAtRest(here, account);
   });
@@ -96,8 +96,7 @@ test("an address with over 20 bad keys gets 429 for them, and a valid key there 
   assert.deepEqual(statuses, [...Array.from({ length: 20 }, () => 401), 429, 429]);
   const refused = await ask(here, "chat", `sk-${"b".repeat(48)}`, {}, from("203.0.113.7"));
   assert.deepEqual([refused.status, (await errorOf(refused)).cause], [429, "bad_keys"]);
-  const waitS = Number(refused.headers.get("retry-after"));
-  assert.ok(Number.isInteger(waitS) && waitS >= 55 && waitS <= 60, String(waitS));
+  assert.equal(refused.headers.get("retry-after"), "60");
   assert.equal((await ask(here, "chat", account.key, {}, from("203.0.113.7"))).status, 200);
   assert.equal((await ask(here, "chat", "sk-guess", {}, from("203.0.113.8"))).status, 401);
   // Without a trusted address all clients would share the limit, so there is none.

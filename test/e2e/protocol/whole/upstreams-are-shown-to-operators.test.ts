@@ -7,10 +7,13 @@ import test, { after, before } from "node:test";
 import { runCli } from "../../../../src/cli/cli.ts";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
 import { ask, assertAtRest } from "./asking.ts";
+import { HandClock } from "./hand-clock.ts";
 
 let here: GatewayHere;
 before(async () => {
   here = await startGatewayHere({
+    // An ejection, and the pause of a rate limit, last until a test has looked at them.
+    clock: new HandClock(),
     config: (places) =>
       testConfig(places, {
         upstreams: {
@@ -137,7 +140,7 @@ test("a rate limit shows with the model and the pause that the upstream requeste
     await tollgate("upstreams", "--format", "csv"),
     /^name,health,reason,[^\n]*\r\n(?:[^\n]*\r\n)*up-chat,healthy,/,
   );
-  assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is not used for another 1[67] s \(429\)\.$/m);
+  assert.match(await tollgate("upstreams"), /^up-chat: chat-1 is not used for another 17 s \(429\)\.$/m);
   // It is the only upstream with the model, so it is called all the same.
   assert.equal((await ask(here, "chat", account.key)).status, 200);
 });

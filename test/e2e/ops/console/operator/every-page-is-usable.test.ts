@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import { closeBrowser } from "../../../../rig/browser.ts";
 import { assertAccessible } from "../accessible.ts";
-import { assertFits, chat, type OperatorWorld, openOperator } from "./world.ts";
+import { assertFits, chat, type OperatorWorld, openOperator, settled } from "./world.ts";
 
 after(closeBrowser);
 
@@ -49,6 +49,7 @@ async function lookAtAll(world: OperatorWorld, facts: Facts, how: string, langua
     await world.open(filled(page[0], facts));
     await world.page.getByRole("heading", { level: 1, name: filled(page[language], facts), exact: true }).waitFor();
     await world.page.locator(`main ${page[3]}`).first().waitFor();
+    await settled(world.page);
     const name = `${page[0].replace(/[^a-z]+/g, "-").replace(/-$/, "") || "overview"}-${how}`;
     // Except for colors, axe's findings do not depend on the width or the color scheme.
     if (how === "light") await assertAccessible(world.page, name);
