@@ -111,7 +111,7 @@ class Passthrough implements Exchange {
     const body = this.#wrapped ? withWrappedContainers(received, this.#wrapped) : received;
     const { json, fault } = parseReply(body, this.#request.protocol, parseObject);
     if (fault) return fault;
-    const read = READ_WHOLE[this.#request.protocol](json);
+    const read = READ_WHOLE[this.#request.protocol](json, this.#request);
     if ("reason" in read) return withCount(read, this.#request.protocol, json);
     const renamed = this.#rename === undefined ? body : spliceNested(body, ["model"], JSON.stringify(this.#rename));
     const missingUsage = this.#missingUsage(read);
@@ -191,12 +191,15 @@ const WATCHERS: Readonly<Record<Protocol, OpenWatcher>> = {
 };
 
 /** Counts of a whole reply, after a check that it has the structure that its protocol requires. */
-const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts | UpstreamFault>> = {
-  chat(json) {
+const READ_WHOLE: Readonly<
+  Record<Protocol, (json: JsonObject, asked: Pick<ClientRequest, "json">) => AttemptCounts | UpstreamFault>
+> = {
+  chat(json, asked) {
     const error = errorIn(json);
     if (error) return reported(error.type, error.code, error.message, error.param);
     if (!Array.isArray(json.choices) || !objectOf(objectOf(json.choices[0])?.message)) {
-      return invalid("a chat completion without a choice");
+      const usage = asksOnlyToCache(asked) ? readChatUsage(json) : undefined;
+      return usage ? { usage, final: true, produced: countChoices([]) } : invalid("a chat completion without a choice");
     }
     const word = failureWordOf(objectOf(json.choices[0]) ?? {});
     if (word !== undefined) return brokenOff(word);
@@ -216,6 +219,11 @@ const READ_WHOLE: Readonly<Record<Protocol, (json: JsonObject) => AttemptCounts 
     return { usage: readResponsesUsage(json), final: true, produced: countOutput(json.output) };
   },
 };
+
+/** Whether a request only prepares the prompt cache: its answer has no choice, and is complete with its count. */
+function asksOnlyToCache({ json }: Pick<ClientRequest, "json">): boolean {
+  return objectOf(json.prompt_cache_options)?.prewarm === true;
+}
 
 class PassthroughStream implements StreamConverter {
   readonly #reader = new SseReader();
