@@ -8,7 +8,8 @@ import type { Context } from "./context.ts";
 import type { Row } from "./database/database.ts";
 
 /**
- * Lines that are not written yet need not be looked at: their mark is in the batch, too.
+ * Lines that are not written yet need not be looked at: their mark is in the batch, too. Only if that mark has expired,
+ * because the clock was moved by days within a batch, the batch is written first.
  * @returns the amount that the lines of the request charge; undefined if it has no line.
  */
 export function lateCharge(
@@ -16,6 +17,7 @@ export function lateCharge(
   { tag, requestId, admittedAtMs }: SettleAsk,
   seq: number,
 ): bigint | undefined {
+  if (db.batch.mark(tag, requestId)) db.writeOut();
   // Lines are written when a request ends, so they come after its admission, unless the clock has changed between.
   let [low, high] = [1, seq];
   while (low < high) {

@@ -66,17 +66,17 @@ export class Database {
    * settlement: the batch is written first, and if that fails, so does this call.
    */
   get(sql: string, ...values: SQLInputValue[]): Row | undefined {
-    this.#writeOut();
+    this.writeOut();
     return this.getWritten(sql, ...values);
   }
 
   all(sql: string, ...values: SQLInputValue[]): Row[] {
-    this.#writeOut();
+    this.writeOut();
     return this.allWritten(sql, ...values);
   }
 
   run(sql: string, ...values: SQLInputValue[]): void {
-    this.#writeOut();
+    this.writeOut();
     this.#statement(sql).run(...values);
     this.#rows++;
   }
@@ -183,7 +183,7 @@ export class Database {
   }
 
   /** Writes the batch to the tables; it is committed later, with the shared commit. */
-  #writeOut(): void {
+  writeOut(): void {
     if (this.batch.isEmpty) return;
     try {
       this.#assertTransaction();
@@ -203,7 +203,7 @@ export class Database {
   #commitAll(): void {
     if (!this.#db.isOpen || this.#uncommitted.length === 0) return;
     try {
-      this.#writeOut();
+      this.writeOut();
       this.#assertTransaction();
       this.#endTransaction();
     } catch (error) {
