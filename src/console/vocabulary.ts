@@ -34,7 +34,7 @@ export const Configured = Type.String({
 export const KeyId = Type.String({
   pattern: "^key_[0-9A-Za-z]{18}$",
   description: "the id of a key: key_ and 18 letters or digits",
-  "x-remedy": "Take the id from tollgate key list; never send the key itself.",
+  "x-remedy": "Take the id from tollgate key list --account NAME; never send the key itself.",
   examples: ["key_4tR0000abcXyZ01234"],
 });
 

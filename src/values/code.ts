@@ -75,12 +75,14 @@ export function giftId(account: string, id: string | undefined, random: RandomBy
 }
 
 /**
- * Reads a code as typed by a person: either case, blanks and dashes anywhere, look-alikes.
+ * Reads a code as typed by a person: either case, blanks and dashes anywhere, look-alikes, and full-width characters, as
+ * a Chinese or Japanese keyboard types them.
  * @returns `"typo"` if it has a code's form but a wrong check symbol; undefined if it does not have the form of a code.
  */
 export function readCode(typed: string): CodeHash | "typo" | undefined {
   if (typed.length > TYPED_CHARS_MAX) return undefined;
-  const whole = [...typed.replace(FILLERS, "").toUpperCase()].map((symbol) => LOOK_ALIKES[symbol] ?? symbol).join("");
+  const plain = typed.normalize("NFKC").replace(FILLERS, "").toUpperCase();
+  const whole = [...plain].map((symbol) => LOOK_ALIKES[symbol] ?? symbol).join("");
   if (whole.length !== SYMBOLS + 1 || ![...whole].every((symbol) => VALUES.has(symbol))) return undefined;
   return checkSymbol(whole.slice(0, SYMBOLS)) === whole[SYMBOLS] ? hashOf(whole) : "typo";
 }

@@ -22,6 +22,9 @@ export function hrefOf(segments: readonly string[], query: Readonly<Record<strin
   return `${ROOT}/${segments.map(encodeURIComponent).join("/")}${search && `?${search}`}`;
 }
 
+/** Whether an address is that of the page that is shown. */
+export const isHere = (href: string): boolean => href === `${location.pathname}${location.search}`;
+
 /** Navigates to a page. @param replace leaves no entry in the history */
 export function go(href: string, replace = false): void {
   if (replace) history.replaceState(null, "", href);

@@ -32,7 +32,11 @@ test("a code and its id do not reveal its hash, and ids sort by the time of crea
   assert.ok(newCode(Date.UTC(2026, 0, 1), zeros).id < newCode(Date.UTC(2126, 0, 1), zeros).id);
 });
 
-test("case, spaces, dashes and look-alike characters do not matter", () => {
+/** As a Chinese or Japanese keyboard types it. */
+const fullWidth = (text: string): string =>
+  text.replace(/[!-~]/g, (one) => String.fromCharCode(one.charCodeAt(0) + 0xfee0));
+
+test("case, spaces, dashes, look-alike and full-width characters do not matter", () => {
   for (let i = 0; i < 300; i++) {
     const { text, hash } = fresh();
     const plain = bare(text);
@@ -46,6 +50,8 @@ test("case, spaces, dashes and look-alike characters do not matter", () => {
       plain.replaceAll("0", "O").replaceAll("1", "l"),
       plain.replaceAll("0", "o").replaceAll("1", "I").replaceAll("V", "u"),
       [...plain].join(" "),
+      fullWidth(text),
+      fullWidth(plain.toLowerCase()),
     ];
     for (const one of typed) assert.equal(readCode(one), hash, JSON.stringify(one));
   }

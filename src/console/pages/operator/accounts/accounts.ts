@@ -2,7 +2,7 @@
 import type { AccountAnswer } from "../../../answers/answers.ts";
 import { ask } from "../../parts/api.ts";
 import { usd } from "../../parts/format.ts";
-import { go, hrefOf } from "../../parts/router.ts";
+import { go, hrefOf, isHere } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Button } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -58,12 +58,17 @@ function AccountList({ session, place }: OperatorPageProps): VNode {
       { name: "name", label: W.name, hint: W.nameHint },
       { name: "plan", label: T.operator.plan, options: choices(session.plans) },
     ]} /></div>
-    <${Search} key=${String(query)} place=${place} />
+    <${Search} key=${String(query)} place=${place} onAgain=${listing.reload} />
     <${ListingTable} listing=${listing} caption=${W.title} columns=${COLUMNS} keyOf=${(row: AccountAnswer) => row.id}
       empty=${query.size > 0 ? W.noneFound : W.noneYet} />`;
 }
 
-function Search({ place }: Pick<OperatorPageProps, "place">): VNode {
+type SearchProps = Pick<OperatorPageProps, "place"> & {
+  /** Called if the search is the one whose answer is shown, or was lost. */
+  readonly onAgain: () => void;
+};
+
+function Search({ place, onAgain }: SearchProps): VNode {
   const [typed, setTyped] = useState<Typed>({
     search: place.query.get("search") ?? "",
     label: place.query.get("label") ?? "",
@@ -72,7 +77,9 @@ function Search({ place }: Pick<OperatorPageProps, "place">): VNode {
   const submitted = (event: Event) => {
     event.preventDefault();
     const wanted = Object.fromEntries(Object.entries(typed).map(([name, value]) => [name, value.trim() || undefined]));
-    go(hrefOf(["accounts"], wanted));
+    const href = hrefOf(["accounts"], wanted);
+    if (isHere(href)) onAgain();
+    else go(href);
   };
   const states = [["", W.anyState] as const, ...STATES.map((one) => [one, T.operator.states[one]] as const)];
   const fields = [

@@ -32,7 +32,9 @@ function Redeem({ account, onRedeemed }: { account: string; onRedeemed: () => vo
   const action = useAction(async () => {
     setDone(undefined);
     if (code.trim() === "") throw new ApiError(0, "no_code", W.noCode, "");
-    const answer = await ask<RedemptionAnswer>(`${account}/redemptions`, { method: "POST", body: { code } });
+    const answer = await ask<RedemptionAnswer>(`${account}/redemptions`, { method: "POST", body: { code } }).catch(
+      notACode,
+    );
     setDone(answer);
     setCode("");
     onRedeemed();
@@ -60,6 +62,12 @@ function Redeem({ account, onRedeemed }: { account: string; onRedeemed: () => vo
     ${isLost(action.refused) && html`<p class="note">${W.lost}</p>`}
     <p role="status" class=${done ? "note" : undefined}>${done && said(done)}</p>
   </${Form}>`;
+}
+
+/** The gateway's answer for a text without the form of a code is about a member of its API. */
+function notACode(error: unknown): never {
+  if (error instanceof ApiError && error.code === "malformed") throw new ApiError(400, "no_code", W.notACode, "");
+  throw error;
 }
 
 /** Whether the outcome is unknown. */

@@ -33,11 +33,12 @@ export function ExpiryField({ typed, onType }: ExpiryFieldProps): VNode {
 
 const HALF_TYPED = "?";
 
-/** @returns undefined for an empty input @throws ApiError for an incomplete date */
+/** @returns undefined for an empty input @throws ApiError for an incomplete date, or one that is over */
 export function instantOf(typed: string): string | undefined {
   if (typed === "") return undefined;
   const at = new Date(typed);
   if (Number.isNaN(at.getTime())) throw new ApiError(0, "bad_instant", W.badInstant, "");
+  if (at.getTime() <= Date.now()) throw new ApiError(0, "past_instant", W.pastInstant, "");
   return at.toISOString();
 }
 

@@ -45,16 +45,18 @@ export function typedOf(limits: KeyLimits): TypedLimits {
 }
 
 /**
- * The body to send. Amounts stay text. Text that is not a whole number is sent as typed, and the gateway says what is
- * wrong.
+ * The body to send. Full-width characters count as the plain ones. Amounts stay text. Text that is not a whole number is
+ * sent as typed, and the gateway refuses it.
  */
 export function bodyOf(typed: TypedLimits): object {
   return {
-    budgets_usd: Object.fromEntries(SPANS.map((span) => [span, typed[span].trim() || null])),
-    ...Object.fromEntries(RATES.map((rate) => [rate, wholeOf(typed[rate].trim())])),
-    ...Object.fromEntries(LISTS.map((list) => [list, linesOf(typed[list])])),
+    budgets_usd: Object.fromEntries(SPANS.map((span) => [span, plain(typed[span]) || null])),
+    ...Object.fromEntries(RATES.map((rate) => [rate, wholeOf(plain(typed[rate]))])),
+    ...Object.fromEntries(LISTS.map((list) => [list, linesOf(plain(typed[list]))])),
   };
 }
+
+const plain = (text: string): string => text.normalize("NFKC").trim();
 
 function wholeOf(text: string): number | string | null {
   if (text === "") return null;
@@ -62,6 +64,6 @@ function wholeOf(text: string): number | string | null {
 }
 
 function linesOf(text: string): readonly string[] | null {
-  const lines = text.split(/[\s,]+/).filter(Boolean);
+  const lines = text.split(/[\s,、]+/).filter(Boolean);
   return lines.length === 0 ? null : lines;
 }

@@ -24,7 +24,8 @@ export function LimitsPanel({ of: key, onChanged }: LimitsPanelProps): VNode {
     if (JSON.stringify(now.limits) !== begun.current) {
       throw new ApiError(409, "changed_elsewhere", W.changedElsewhere, W.changedElsewhereRemedy);
     }
-    const saved = await ask<KeyAnswer>(`/keys/${key.id}/limits`, { method: "PUT", body: bodyOf(typed) });
+    const path = `/keys/${key.id}/limits`;
+    const saved = await ask<KeyAnswer>(path, { method: "PUT", body: bodyOf(typed) }).catch(byField);
     begun.current = JSON.stringify(saved.limits);
     setTyped(typedOf(saved.limits));
     onChanged();
@@ -48,6 +49,17 @@ export function LimitsPanel({ of: key, onChanged }: LimitsPanelProps): VNode {
         html`<${LimitField} key=${list} label=${LIST_LABELS[list]} hint=${LIST_HINTS[list]} ...${one(list)} isList />`,
     )}</div></fieldset>
   </${Setting}>`;
+}
+
+/** Names the field in place of the API's member if its amount or number was refused. */
+function byField(error: unknown): never {
+  if (!(error instanceof ApiError) || error.code !== "malformed") throw error;
+  const [, name] = /^`?(?:budgets_usd\.)?(\w+)`? must be/.exec(error.message) ?? [];
+  const [, most] = / from 1 to (\d+)/.exec(error.message) ?? [];
+  const span = SPANS.find((one) => one === name);
+  const rate = RATES.find((one) => one === name);
+  const wrong = span ? W.badBudget(W.spans[span]) : rate && most && W.badRate(RATE_LABELS[rate], count(Number(most)));
+  throw wrong ? new ApiError(400, "bad_limit", wrong, "") : error;
 }
 
 const RATE_LABELS = { requests_per_minute: W.requests, tokens_per_minute: W.tokens, concurrency: W.concurrency };

@@ -3,7 +3,7 @@ import type { ListedKeyAnswer } from "../../../answers/answers.ts";
 import type { KeyListAnswer, KeySpendAnswer } from "../../../answers/own.ts";
 import { fromNow, usd } from "../../parts/format.ts";
 import { useAnswer } from "../../parts/load.ts";
-import { go, hrefOf } from "../../parts/router.ts";
+import { go, hrefOf, isHere } from "../../parts/router.ts";
 import { html, useState, type VNode } from "../../parts/view.ts";
 import { Awaited, Badge, Button, Field, Table, type TableColumn } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
@@ -19,12 +19,16 @@ export function KeyList({ session, place }: PageProps): VNode {
   const keys = useAnswer<KeyListAnswer>(`/accounts/${encodeURIComponent(session.account)}/keys?${query}`);
   const spend = useAnswer<KeySpendAnswer>("/key-spend");
   const { search, status, cursor } = asked;
+  const again = () => {
+    keys.reload();
+    spend.reload();
+  };
   return html`<div class="row apart">
       <h1>${W.title}</h1>
       <a class="button main" href=${hrefOf(["keys", "new"])}>${W.create}</a>
     </div>
-    <${Search} key=${`${search}|${status}`} search=${search ?? ""} status=${status ?? "all"} />
-    <${Awaited} loaded=${keys}>${({ items, next }: KeyListAnswer) => html`<section class="panel">
+    <${Search} key=${`${search}|${status}`} search=${search ?? ""} status=${status ?? "all"} onAgain=${again} />
+    <${Awaited} loaded=${{ ...keys, reload: again }}>${({ items, next }: KeyListAnswer) => html`<section class="panel">
       <${Table}
         caption=${W.title}
         columns=${columnsFor(spend.data)}
@@ -41,10 +45,20 @@ export function KeyList({ session, place }: PageProps): VNode {
 
 const given = ({ query }: PageProps["place"], name: string) => query.get(name) || undefined;
 
-function Search({ search, status }: { search: string; status: string }): VNode {
+interface SearchProps {
+  readonly search: string;
+  readonly status: string;
+  /** Called if the search is the one whose answer is shown, or was lost. */
+  readonly onAgain: () => void;
+}
+
+function Search({ search, status, onAgain }: SearchProps): VNode {
   const [typed, setTyped] = useState(search);
-  const look = (wanted: string) =>
-    go(hrefOf(["keys"], { search: typed || undefined, status: wanted === "all" ? undefined : wanted }));
+  const look = (wanted: string) => {
+    const href = hrefOf(["keys"], { search: typed || undefined, status: wanted === "all" ? undefined : wanted });
+    if (isHere(href)) onAgain();
+    else go(href);
+  };
   const submitted = (event: Event) => {
     event.preventDefault();
     look(status);

@@ -25,13 +25,13 @@ test("limits that are invalid, contradict each other or exceed the operator's ca
   await admin(gateway, "PUT", `/keys/${keyId}/caps`, { budgets_usd: { month: "40" }, concurrency: 5 });
   const { page, complaints } = await signIn(t, gateway, name);
   await page.goto(at(gateway, `keys/${keyId}`));
-  await refusedLimit(page, "Per day", "1,5", "budgets_usd.day must be an amount of US dollars above 0.");
+  await refusedLimit(page, "Per day", "1,5", "Budget “Per day”: enter an amount of US dollars above 0");
   await refusedLimit(page, "Per day", "0.000000001", "the cost of the smallest request");
   await refusedLimit(page, "Per month", "40.01", "is above the operator's cap of");
   await refusedLimit(page, "Requests in flight", "6", "is above the operator's cap of");
   await refusedLimit(page, "Requests in flight", "6", "or ask the operator to raise the cap.");
-  await refusedLimit(page, "Tokens per minute", "many", "must be a whole number from 1 to 1000000000");
-  await refusedLimit(page, "Tokens per minute", "0", "must be a whole number from 1 to 1000000000");
+  await refusedLimit(page, "Tokens per minute", "many", "enter a whole number from 1 to 1,000,000,000.");
+  await refusedLimit(page, "Tokens per minute", "0", "enter a whole number from 1 to 1,000,000,000.");
   await refusedLimit(page, "Models", "other-family", "The limits name no model that the key's group serves.");
   await refusedLimit(page, "Addresses", "192.0.2.7/24", "must be an address or a CIDR block such as 192.0.2.0/24");
   const limits = page.getByRole("region", { name: "Limits", exact: true });
@@ -58,7 +58,7 @@ test("an invalid name, a past expiry and a removed group are refused with the re
   const end = page.getByRole("region", { name: "Change the expiry", exact: true });
   await end.getByLabel("Expires", { exact: true }).fill("2020-01-01T00:00");
   await end.getByRole("button").click();
-  await end.getByRole("alert").getByText("an instant in the future").waitFor();
+  await end.getByRole("alert").getByText("Choose an expiry in the future.").waitFor();
   await end.getByText("suspend or revoke it").waitFor();
   const move = page.getByRole("region", { name: "Change the group", exact: true });
   await page.route("**/group", (route) => route.continue({ postData: JSON.stringify({ group: "mony" }) }));
@@ -99,7 +99,7 @@ test("codes that are mistyped, unknown, expired or guessed too often are refused
     assert.equal(await page.getByLabel("Code").inputValue(), typed);
   };
   await refused("", "Enter the code first.");
-  await refused("HELLO", "must be a code: 17 letters and digits in groups");
+  await refused("HELLO", "A code has 17 letters and digits.");
   const mistyped = code.replace(/.$/, (last) => (last === "7" ? "8" : "7"));
   await refused(mistyped, "The code has a typing error: its last character does not match the others.");
   await page.getByText("Compare it with the code that was sold, character by character.").waitFor();

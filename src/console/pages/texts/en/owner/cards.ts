@@ -5,6 +5,7 @@ export const cards = {
   code: "Code",
   codeHint: "17 letters and digits. Spaces, dashes and case do not matter.",
   noCode: "Enter the code first.",
+  notACode: "A code has 17 letters and digits. Compare it with the code that you received, character by character.",
   redeemNow: "Redeem",
   redeemed: (card: string, from: string, until: string) =>
     `The card ${card} is yours. It runs from ${from} to ${until}.`,

@@ -28,6 +28,7 @@ export const keys = {
   expires: "Expires",
   expiresHint: "In your own time zone. Empty: it does not expire.",
   badInstant: "Enter a complete date and time.",
+  pastInstant: "Choose an expiry in the future. To stop a key at once, suspend or revoke it.",
   createNow: "Create the key",
   createLost:
     "It is not known whether the key was created. Press the button again: no second key is created, and you see whether the first one was.",
@@ -87,6 +88,9 @@ export const keys = {
   modelNamesHint: "One per line, as in the catalog. A name may end with * for any ending.",
   addresses: "Addresses",
   addressesHint: "One per line: 192.0.2.7, or a block such as 192.0.2.0/24 or 2001:db8::/32.",
+  badBudget: (name: string) =>
+    `Budget “${name}”: enter an amount of US dollars above 0, such as 10.00. Empty: no budget.`,
+  badRate: (name: string, most: string) => `“${name}”: enter a whole number from 1 to ${most}. Empty: no limit.`,
   cap: (value: string) => `operator’s cap: ${value}`,
   changedElsewhere: "The limits of this key were changed elsewhere while this form was open. Nothing was saved.",
   changedElsewhereRemedy: "Reload the page, check the current limits, and change them again.",

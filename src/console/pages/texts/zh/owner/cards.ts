@@ -7,6 +7,7 @@ export const cards: Texts["owner"]["cards"] = {
   code: "兑换码",
   codeHint: "17 位字母和数字。空格、连字符和大小写均不影响。",
   noCode: "请先输入兑换码。",
+  notACode: "兑换码是 17 位字母和数字。请与收到的兑换码逐个字符核对。",
   redeemNow: "兑换",
   redeemed: (card, from, until) => `已获得时长卡 ${card}，有效期从 ${from} 到 ${until}。`,
   repeated: (card, until) => `此账户先前已兑换过该兑换码，对应的时长卡 ${card} 有效至 ${until}。没有任何变化。`,
