@@ -63,12 +63,12 @@ function AccountList({ session, place }: OperatorPageProps): VNode {
       empty=${query.size > 0 ? W.noneFound : W.noneYet} />`;
 }
 
-type SearchProps = Pick<OperatorPageProps, "place"> & {
+type AccountSearchProps = Pick<OperatorPageProps, "place"> & {
   /** Called if the search is the one whose answer is shown, or was lost. */
   readonly onAgain: () => void;
 };
 
-function Search({ place, onAgain }: SearchProps): VNode {
+function Search({ place, onAgain }: AccountSearchProps): VNode {
   const [typed, setTyped] = useState<Typed>({
     search: place.query.get("search") ?? "",
     label: place.query.get("label") ?? "",

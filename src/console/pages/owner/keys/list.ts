@@ -45,14 +45,14 @@ export function KeyList({ session, place }: PageProps): VNode {
 
 const given = ({ query }: PageProps["place"], name: string) => query.get(name) || undefined;
 
-interface SearchProps {
+interface KeySearchProps {
   readonly search: string;
   readonly status: string;
   /** Called if the search is the one whose answer is shown, or was lost. */
   readonly onAgain: () => void;
 }
 
-function Search({ search, status, onAgain }: SearchProps): VNode {
+function Search({ search, status, onAgain }: KeySearchProps): VNode {
   const [typed, setTyped] = useState(search);
   const look = (wanted: string) => {
     const href = hrefOf(["keys"], { search: typed || undefined, status: wanted === "all" ? undefined : wanted });
