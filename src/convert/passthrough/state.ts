@@ -27,7 +27,10 @@ const STATE_NAMES: ReadonlySet<string> = new Set([
   "environment",
   "input_image_mask",
   "tunnel_id",
+  "uuid",
 ]);
+/** Media of a part that vLLM keeps under the part's `uuid`, whoever sends the next part with it. */
+const KEPT_BY_UUID = ["image_url", "audio_url", "input_audio", "video_url", "image_embeds", "audio_embeds"] as const;
 /** Members in which a server expects the definition of a tool, or a list of these. */
 const OFFER_NAMES: ReadonlySet<string> = new Set([...TOOL_HOLDERS, "tool_changes"]);
 /** Whether a member is looked at for what it is, or as an offer, or only for what it holds. */
@@ -108,7 +111,7 @@ const WORDS_OF_CONVERSATION = new RegExp(`${WORDS.source}|"tools"|"tool"(?!\\s*[
 const DECIDING: ReadonlySet<string> = new Set([
   ...LOOKED_AT.keys(),
   ...["id", "approval_request_id", "skills", "skill_id", "memory_limit"],
-  ...["url", "data", "execution", "min_pixels", ...ADDRESS_MEMBERS],
+  ...["url", "data", "execution", "min_pixels", "resized_height", "resized_width", ...ADDRESS_MEMBERS],
   ...["reasoning", "mode"],
 ]);
 const ENTERED: ReadonlySet<string> = new Set([...HOLDERS, "reasoning"]);
@@ -224,6 +227,7 @@ function mayHoldStatePart(root: unknown): boolean {
 function stateMember(part: JsonObject, { path, isTool, isItem }: StatePlace): string | undefined {
   if (isTool) return toolMember(part);
   for (const name of ["file_id", "file_ids"]) if (isNamed(part[name])) return name;
+  if (isNamed(part.uuid) && KEPT_BY_UUID.some((name) => part[name] !== undefined)) return "uuid";
   if (part.type === CONTAINER_UPLOAD || (part.type === ITEM_REFERENCE && !isItem)) return "type";
   if (part.vector_store_ids !== undefined && part.vector_store_ids !== null) return "vector_store_ids";
   const place = ranMember(part, isItem);

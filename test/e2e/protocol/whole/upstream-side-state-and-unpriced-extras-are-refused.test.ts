@@ -38,6 +38,9 @@ const CASES: readonly (readonly [Protocol, Fields, string])[] = [
   ["responses", { service_tier: "priority" }, "service_tier"],
   ["chat", { messages: said({ type: "file", file: { file_id: "file-1" } }) }, "messages[0].content[0].file.file_id"],
   ["chat", { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }, "messages[0].audio.id"],
+  // vLLM keeps media under this name, for whoever names it next.
+  ["chat", { messages: said({ type: "image_url", image_url: null, uuid: "a" }) }, "messages[0].content[0].uuid"],
+  ["chat", { messages: said({ video_url: { url: "https://a.test/a" }, uuid: "a" }) }, "messages[0].content[0].uuid"],
   ["chat", { web_search_options: {} }, "web_search_options"],
   // Translated, it is a tool of the responses server.
   ["chat", { model: "responses-1", web_search_options: {} }, "web_search_options"],
@@ -98,6 +101,7 @@ test("data that only looks like such a member is passed as data", async () => {
     ["responses", { tools: [{ type: "function", name: "web_search", parameters: schema }], service_tier: "auto" }],
     ["responses", { previous_response_id: null, conversation: null, background: false, prompt: null }],
     ["responses", { background_options: null }],
+    ["chat", { messages: [{ role: "user", content: [{ type: "text", text: "x", uuid: "a" }], uuid: "a" }] }],
   ];
   for (const [protocol, fields] of harmless) {
     const reply = await ask(here, protocol, account.key, fields);
