@@ -100,11 +100,12 @@ export class MediaCount {
   }
 
   /** Servers of Qwen models enlarge an image to the pixels that its part asks for, and bill these. */
-  #enlarge({ min_pixels: pixels }: JsonObject): void {
+  #enlarge(part: JsonObject): void {
     const last = this.pieces.at(-1);
-    if (pixels === undefined || pixels === null || last?.tokens === undefined) return;
+    const pixels = pixelsAsked(part);
+    if (pixels === 0 || last?.tokens === undefined) return;
     // A value that is not a number hides the size.
-    const asked = Number(pixels) >= 0 ? Math.ceil(Number(pixels) / PATCH_PX ** 2) : IMAGE_TOKENS_BY_BYTES_MAX;
+    const asked = pixels >= 0 ? Math.ceil(pixels / PATCH_PX ** 2) : IMAGE_TOKENS_BY_BYTES_MAX;
     const tokens = Math.max(last.tokens, Math.min(asked, IMAGE_TOKENS_BY_BYTES_MAX));
     this.pieces[this.pieces.length - 1] = { ...last, tokens };
   }
@@ -136,6 +137,12 @@ export class MediaCount {
     else this.places.set(holder as object, [name]);
     this.base64Bytes += (data as string).length;
   }
+}
+
+/** The pixels to which a part has its image enlarged; 0: it does not ask for it; NaN: it hides how many. */
+function pixelsAsked({ min_pixels: least, resized_height: height, resized_width: width }: JsonObject): number {
+  const resized = isGiven(height) && isGiven(width) ? Number(height) * Number(width) : 0;
+  return Math.max(isGiven(least) ? Number(least) : 0, resized);
 }
 
 /** Whether a part holds a recording as servers of Qwen models take it, also without a type. Earlier audio has only an id. */

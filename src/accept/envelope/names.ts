@@ -26,7 +26,8 @@ export function refusedName({ fault, path, known }: NameFault): Refusal {
  */
 const BILLING = shape({
   plain: `${[...HOLDERS, ...ADDRESS_MEMBERS].join(" ")} type file_id url data execution container_id vector_store_ids file_ids
-    skill_id memory_limit tunnel_id output_config id approval_request_id min_pixels reasoning`,
+    skill_id memory_limit tunnel_id output_config id approval_request_id min_pixels
+    resized_height resized_width reasoning`,
 });
 
 /** Members that most messages and parts have; they need no further check. */

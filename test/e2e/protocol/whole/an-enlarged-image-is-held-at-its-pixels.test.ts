@@ -46,6 +46,9 @@ const FORMS = [
   { type: "image", image: url, min_pixels: MOST },
   { type: "image_url", image_url: { url }, min_pixels: [MOST, MOST] },
   { type: "image_url", image_url: { url }, min_pixels: 1e300 },
+  { type: "image", image: url, resized_height: 128 * 28, resized_width: 128 * 28 },
+  { type: "image_url", image_url: { url, resized_height: String(128 * 28), resized_width: 128 * 28 } },
+  { type: "image", image: url, resized_height: "a", resized_width: 1, min_pixels: 1 },
 ];
 
 for (const part of FORMS) {
