@@ -1,5 +1,6 @@
 /** Writes: a button that opens a form in a dialog, sends it once, and shows the result. */
 
+import { ApiError } from "../../parts/api.ts";
 import { useAction } from "../../parts/load.ts";
 import { type OnceRunner, useOnce } from "../../parts/once.ts";
 import { type ComponentChildren, html, useLayoutEffect, useState, type VNode } from "../../parts/view.ts";
@@ -51,7 +52,9 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
   const [shown, setShown] = useState<ComponentChildren | undefined>(undefined);
   const once = useOnce(`${props.deedName ?? label} ${about}`);
   const action = useAction(async () => {
-    const result = await send(typed, once.run);
+    const result = await send(typed, once.run).catch((error: unknown) => {
+      throw byField(error, fields);
+    });
     onDone?.();
     if (result === undefined) onClose();
     else setShown(result);
@@ -74,6 +77,20 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
       </div>
     </${Form}>
   </${Dialog}>`;
+}
+
+/** The member that a refusal begins with: `usd`, `budgets_usd.day`, `addresses[0]`. */
+const MEMBER = /^`(?:\w+\.)*(\w+)(?:\[\d+\])?`/;
+
+/** A refusal that names a field by its label, as the form does, in place of the API's member. */
+function byField(error: unknown, fields: readonly WriteField[]): unknown {
+  if (!(error instanceof ApiError) || error.code !== "malformed") return error;
+  const [member = "", name = ""] = MEMBER.exec(error.message) ?? [];
+  const isIts = (field: WriteField) => field.name === name || name.startsWith(`${field.name}_`);
+  const field = fields.length === 1 ? fields[0] : fields.find(isIts);
+  if (member === "" || field === undefined) return error;
+  const message = `“${field.label}”${error.message.slice(member.length)}`;
+  return new ApiError(error.status, error.code, message, error.remedy);
 }
 
 interface InputProps {

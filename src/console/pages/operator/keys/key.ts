@@ -27,7 +27,7 @@ export function KeyPage({ session, account, id }: KeyPageProps): VNode {
   return html`<p><a href=${hrefOf(["accounts", account])}>← ${account}</a></p>
     <${Awaited} loaded=${key}>${(data: ListedKeyAnswer) => html`
       <div class="row"><h1 dir="auto">${data.name ?? data.id}</h1><${State} of=${data.status} /></div>
-      <p class="faint"><code>${data.id}</code> · ${W.created(instant(data.created_at))}</p>
+      <p class="faint"><code>${data.id}</code> · ${W.created(instant(data.created_at))} · <a href=${hrefOf(["explain"], { key: data.id })}>${T.operator.explain.title}</a></p>
       <dl class="figures">
         <${Figure} title=${T.operator.group}>${data.group}</${Figure}>
         <${Figure} title=${W.lastUsed} hint=${data.last_used === null ? "" : [data.last_used.by, data.last_used.from].filter(Boolean).join(" · ")}>${data.last_used === null ? T.common.never : fromNow(data.last_used.at)}</${Figure}>
