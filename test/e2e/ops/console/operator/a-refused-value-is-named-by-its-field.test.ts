@@ -25,7 +25,10 @@ test("an amount, the second field of a form, a budget, and a member with another
   assert.match(await refused(page, "Top up", ["-5"]), /^“Amount, USD” must be an amount above 0/);
   assert.match(await refused(page, "Adjust", ["5", ""]), /^“Reason” must be 1 to 256 characters/);
   assert.match(await refused(page, "Set budgets", ["", "1,000"]), /^“Per calendar month, USD” must be an amount/);
-  assert.match(await refused(page, "Set the notice", ["x"]), /^“Send a notice when the balance falls below, USD” must be an amount/);
+  assert.match(
+    await refused(page, "Set the notice", ["x"]),
+    /^“Send a notice when the balance falls below, USD” must be an amount/,
+  );
   assert.deepEqual(complaints, []);
 });
 
