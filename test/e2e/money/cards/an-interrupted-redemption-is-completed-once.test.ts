@@ -21,7 +21,7 @@ import { Secret } from "../../../../src/values/secret.ts";
 import { startRedis, type TestRedis } from "../../../rig/redis.ts";
 import { startConsole } from "../../../unit/console/running-console.ts";
 import { codeHashOf, makeAccount } from "../../../unit/store/asks.ts";
-import { openUrl } from "../../../unit/store/benches.ts";
+import { openUrl, PATIENT } from "../../../unit/store/benches.ts";
 import { card, type SoldCode, sell } from "./rig.ts";
 
 /** Runs the first steps of a redemption on a separate connection, which is then closed. */
@@ -224,7 +224,7 @@ async function killAfter(store: object, codes: readonly SoldCode[], tag: Account
     import { Secret } from ${JSON.stringify(secret)};
     const settings = ${JSON.stringify(store)};
     if (settings.url) settings.url = new Secret(settings.url);
-    const store = await openStore(settings);
+    const store = await openStore(settings, ${JSON.stringify(PATIENT)});
     for (const { id, hash } of ${JSON.stringify(codes)}) {
       const { outcome } = await store.redeem({ hash, tag: ${JSON.stringify(tag)} });
       console.log(id + " " + outcome);

@@ -18,6 +18,7 @@ import type { StoreSettings } from "../../../../src/values/settings.ts";
 import { outlivedMb, scavenges } from "../../../rig/collections.ts";
 import { CHECKOUT, makeAccount, spawnGateway, testConfig } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 
 const REQUESTS = 6_000;
 const AT_ONCE = 32;
@@ -34,7 +35,7 @@ async function outliving(t: TestContext, storeOf: StoreOf): Promise<number> {
   const dir = mkdtempSync(join(tmpdir(), "tollgate-memory-"));
   t.after(() => rmSync(dir, { recursive: true }));
   const { text, settings } = storeOf(dir);
-  const store = await openStore(settings);
+  const store = await openStore(settings, PATIENT);
   const { key } = await makeAccount(store, { usd: "1000" });
   await store.close();
   const simulator = await startSimulator();

@@ -18,6 +18,7 @@ import {
   type TestAccount,
 } from "../../../rig/gateway.ts";
 import { startRedis } from "../../../rig/redis.ts";
+import { PATIENT } from "../../../unit/store/benches.ts";
 import {
   CHAT_END,
   chatFrame,
@@ -86,7 +87,7 @@ export async function workersScene(
     rmSync(dir, { recursive: true, force: true });
   });
   const withStore = async <T>(work: (store: Store) => Promise<T>): Promise<T> => {
-    const store = await openStore(settingsOf(yamlOf(config)).store);
+    const store = await openStore(settingsOf(yamlOf(config)).store, PATIENT);
     try {
       return await work(store);
     } finally {
