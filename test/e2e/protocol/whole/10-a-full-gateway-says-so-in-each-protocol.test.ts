@@ -18,7 +18,7 @@ const SHAPES = {
 
 test("six requests of three accounts fill the gateway; the seventh of any account is refused until they end", async (t) => {
   const here = await startGatewayHere({
-    config: (places) => `${testConfig(places)}overload: {in_flight_max: ${IN_FLIGHT_MAX}, loop_delay: 60s}\n`,
+    config: (places) => testConfig(places, { overload: { in_flight_max: IN_FLIGHT_MAX } }),
   });
   t.after(async () => {
     here.simulator.release();
