@@ -11,13 +11,13 @@ import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { programOptions } from "../test/rig/program-options.ts";
 import { CASES } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import { machineFacts } from "./machine.ts";
 import { BARE_PROXY, type Running, SUBJECTS } from "./subjects.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     rounds: { type: "string", default: "5" },
     requests: { type: "string", default: "400" },

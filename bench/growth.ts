@@ -11,14 +11,14 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { programOptions } from "../test/rig/program-options.ts";
 import { BENCH_MODELS, CASES, type Case } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { MISSING, machineFacts, versionOf } from "./machine.ts";
 import { type GatewayShape, type Running, SUBJECTS } from "./subjects.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     rounds: { type: "string", default: "7" },
     accounts: { type: "string", default: "100000" },

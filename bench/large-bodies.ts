@@ -10,11 +10,11 @@ import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { programOptions } from "../test/rig/program-options.ts";
 import { machineFacts } from "./machine.ts";
 import { type Running, SUBJECTS } from "./subjects.ts";
 
-const { values } = parseArgs({ options: { bodies: { type: "string", default: "9" } } });
+const { values } = programOptions({ options: { bodies: { type: "string", default: "9" } } });
 const BODIES = Number(values.bodies);
 const MB = 1_000_000;
 /** Health checks before the measurement, and number of them when no body is sent. */

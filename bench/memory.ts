@@ -14,12 +14,12 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { programOptions } from "../test/rig/program-options.ts";
 import { CASES, type Case } from "./cases.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { BARE_PROXY, type Running, SUBJECTS, type Subject } from "./subjects.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     form: { type: "string", default: "checkout" },
     dist: { type: "string", default: "dist" },

@@ -8,12 +8,12 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { PROTOCOL_NAMES, PROTOCOLS, type Protocol } from "../src/values/protocol.ts";
 import { directionsConfig, modelOn } from "../test/e2e/protocol/directions/rig.ts";
 import { startGatewayHere } from "../test/rig/gateway.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "200" } } });
+const { values } = programOptions({ options: { rounds: { type: "string", default: "200" } } });
 const ROUNDS = Number(values.rounds);
 const WARM_UP = 40;
 

@@ -17,11 +17,11 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { largeConfig } from "../test/rig/large-config.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 import { pidOf, stopper } from "./started.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     models: { type: "string", default: "20,1000" },
     groups: { type: "string", default: "20" },

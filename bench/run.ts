@@ -15,8 +15,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { newAccountTag, newKey } from "../src/values/key.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 import { CASES, type Case, type KeyKind, PACE } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
@@ -46,7 +46,7 @@ interface Standing {
   readonly running: Running;
 }
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     rounds: { type: "string" },
     json: { type: "string" },

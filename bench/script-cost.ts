@@ -6,10 +6,10 @@
 import { resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import type { Store } from "../src/store/contract.ts";
 import type * as open from "../src/store/open.ts";
 import { Secret } from "../src/values/secret.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 import { startRedis, type TestRedis } from "../test/rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk, terms } from "../test/unit/store/asks.ts";
 import { cpuUs } from "./cpu.ts";
@@ -22,7 +22,7 @@ const TOKENS = { input: 40, cachedInput: 10, cacheWrite: 0, output: 20, reasonin
 /** About the length of a real memo. */
 const MEMO = JSON.stringify({ model: "chat-1", attempts: [{ upstream: "east", outcome: "ok" }], pad: "x".repeat(200) });
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     trees: { type: "string", default: "." },
     rounds: { type: "string", default: "7" },

@@ -10,7 +10,6 @@
  * The figures are in docs/decisions/references-carry-what-they-name.md.
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 import { readEnvelope } from "../src/accept/envelope.ts";
@@ -23,8 +22,9 @@ import type { AccountTag } from "../src/values/key.ts";
 import { Secret } from "../src/values/secret.ts";
 import { systemClock } from "../src/values/time.ts";
 import { startKeeping } from "../test/e2e/protocol/stateful/rig.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: { rounds: { type: "string", default: "15" }, steps: { type: "string", default: "6" } },
 });
 const ROUNDS = Number(values.rounds);

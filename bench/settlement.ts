@@ -6,13 +6,14 @@ import { closeSync, fdatasync, mkdtempSync, openSync, rmSync, writeSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import { openJournal } from "../src/settle/journal/open.ts";
 import type { Store } from "../src/store/contract.ts";
 import { openStore } from "../src/store/open.ts";
 import type { SettleAsk } from "../src/store/settlement.ts";
 import { Secret } from "../src/values/secret.ts";
 import { systemClock } from "../src/values/time.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 import { startRedis } from "../test/rig/redis.ts";
 import { admitAsk, admitted, makeAccount, ridOf, settleAsk } from "../test/unit/store/asks.ts";
 import { machineFacts } from "./machine.ts";
@@ -21,7 +22,7 @@ const WARM_UP_OPERATIONS = 500;
 const JOURNAL_BYTES_MAX = 256 * 1_024 * 1_024;
 const RECORD_BYTES = 200;
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: { rounds: { type: "string", default: "5" }, operations: { type: "string", default: "2000" } },
 });
 const rounds = Number(values.rounds);

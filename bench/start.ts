@@ -11,13 +11,13 @@ import { join, resolve } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { testConfig } from "../test/rig/config.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 import { cpuUs } from "./cpu.ts";
 
 const IDLE_AFTER_MS = 2_000;
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: { rounds: { type: "string", default: "9" }, dist: { type: "string", default: "dist" } },
 });
 const dist = resolve(values.dist);

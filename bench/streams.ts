@@ -11,14 +11,14 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { programOptions } from "../test/rig/program-options.ts";
 import { CASES, type Case, PACE, STREAM_EVENTS } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { machineFacts } from "./machine.ts";
 import { BARE_PROXY, type Running, SUBJECTS } from "./subjects.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     streams: { type: "string", default: "2000" },
     requests: { type: "string", default: "50000" },

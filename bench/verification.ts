@@ -10,7 +10,6 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import type { Store } from "../src/store/contract.ts";
 import { slotOf } from "../src/store/redis/connection/slots.ts";
 import { tokenSumsOf } from "../src/store/sums/token-sums.ts";
@@ -19,6 +18,7 @@ import { recompute, usageOfMemo } from "../src/values/recompute.ts";
 import { newRequestId } from "../src/values/request-id.ts";
 import { ask } from "../test/e2e/protocol/whole/asking.ts";
 import { type GatewayHere, startGatewayHere, type TestAccount } from "../test/rig/gateway.ts";
+import { programOptions } from "../test/rig/program-options.ts";
 import { startRedis, startRedisCluster, type TestRedis } from "../test/rig/redis.ts";
 import { admitAsk, makeAccount, settleAsk } from "../test/unit/store/asks.ts";
 import { machineFacts } from "./machine.ts";
@@ -36,7 +36,7 @@ const FILLING = 64;
 /** Milliseconds between two admissions, each with its settlement, of another account on the same server. */
 const PROBE_EVERY_MS = 5;
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     lines: { type: "string", default: "15000" },
     keys: { type: "string", default: "0" },

@@ -14,14 +14,14 @@ import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "no
 import { join } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { programOptions } from "../test/rig/program-options.ts";
 import { CASES, type Case } from "./cases.ts";
 import { cpuUs } from "./cpu.ts";
 import type { Load, LoadResult } from "./load.ts";
 import { machineFacts } from "./machine.ts";
 import { type Running, SUBJECTS, type Subject } from "./subjects.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     rounds: { type: "string", default: "7" },
     core: { type: "string", default: "0.25" },

@@ -4,16 +4,16 @@
  * of them. `--report FILE` writes the counts and what failed as JSON.
  */
 import { once } from "node:events";
-import { globSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import process from "node:process";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { makeBundled } from "./rig/bundled.ts";
 import { askedServers } from "./rig/litellm.ts";
 import { tracesReadBy } from "./rig/otel-collector.ts";
+import { programOptions } from "./rig/program-options.ts";
 import { ensureSystemPackages } from "./rig/system-packages.ts";
 import { entryFor } from "./rig/together.ts";
 
@@ -28,10 +28,15 @@ const SLOWEST_SHOWN = 10;
 const FAILURE_CHARACTERS_SHOWN = 500;
 const MS_PER_S = 1_000;
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { report: { type: "string" } } });
+const { values, positionals } = programOptions({ allowPositionals: true, options: { report: { type: "string" } } });
 
 function filesOf(selection: readonly string[]): string[] {
   const wanted = selection.length === 0 ? ["test"] : selection;
+  const missing = wanted.find((path) => !existsSync(path));
+  if (missing !== undefined) {
+    process.stderr.write(`There is no file or folder ${missing}.\n`);
+    process.exit(2);
+  }
   const found = wanted.flatMap((path) =>
     statSync(path).isDirectory() ? globSync(join(path, "**/*.test.ts")) : [path],
   );

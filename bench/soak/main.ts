@@ -5,10 +5,10 @@
  *     node bench/soak/main.ts [--seconds 600] [--streams 500] [--store embedded|redis] [--seed N] [--event-ms 250]
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { programOptions } from "../../test/rig/program-options.ts";
 import { soak } from "./run.ts";
 
-const { values } = parseArgs({
+const { values } = programOptions({
   options: {
     seconds: { type: "string", default: "600" },
     streams: { type: "string", default: "500" },

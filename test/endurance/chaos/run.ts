@@ -3,7 +3,7 @@
  * Prints one JSON line per form, and exits with status 1 if anything was lost, doubled, invented or left over.
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { programOptions } from "../../rig/program-options.ts";
 import { ensureSystemPackages } from "../../rig/system-packages.ts";
 import { ALL_FORMS, type Form, soak } from "./soak.ts";
 
@@ -15,21 +15,24 @@ const USAGE = `npm run chaos -- [options]
   --clients N      clients of each form (default 12)
   --seed N         the same seed gives the same plan of faults (default 1)
   --quick          does not wait for the end of holds that killed gateways left
-  --verbose        tells of every fault as it begins`;
+  --verbose        tells of every fault as it begins
+`;
 
-const { values } = parseArgs({
-  options: {
-    store: { type: "string", default: "all" },
-    requests: { type: "string", default: "56000" },
-    faults: { type: "string", default: "32" },
-    seconds: { type: "string", default: "600" },
-    clients: { type: "string", default: "12" },
-    seed: { type: "string", default: "1" },
-    quick: { type: "boolean", default: false },
-    verbose: { type: "boolean", default: false },
-    help: { type: "boolean", default: false },
+const { values } = programOptions(
+  {
+    options: {
+      store: { type: "string", default: "all" },
+      requests: { type: "string", default: "56000" },
+      faults: { type: "string", default: "32" },
+      seconds: { type: "string", default: "600" },
+      clients: { type: "string", default: "12" },
+      seed: { type: "string", default: "1" },
+      quick: { type: "boolean", default: false },
+      verbose: { type: "boolean", default: false },
+    },
   },
-});
+  USAGE,
+);
 
 function whole(name: "requests" | "faults" | "seconds" | "clients" | "seed", most: number): number {
   const number = Number(values[name]);
@@ -76,15 +79,12 @@ async function main(): Promise<void> {
   }
 }
 
-if (values.help) console.log(USAGE);
-else {
-  try {
-    await main();
-  } catch (error) {
-    const isUsage = error instanceof TypeError && error.message.startsWith("--");
-    console.error(isUsage ? `${error.message}\n${USAGE}` : error);
-    process.exitCode = isUsage ? 2 : 1;
-    // A fault in progress may have started a process after the end. It ends with this process.
-    if (aborted.signal.aborted) process.exit(130);
-  }
+try {
+  await main();
+} catch (error) {
+  const isUsage = error instanceof TypeError && error.message.startsWith("--");
+  console.error(isUsage ? `${error.message}\n\n${USAGE}` : error);
+  process.exitCode = isUsage ? 2 : 1;
+  // A fault in progress may have started a process after the end. It ends with this process.
+  if (aborted.signal.aborted) process.exit(130);
 }

@@ -4,13 +4,13 @@
  * JSON.
  */
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { programOptions } from "../../rig/program-options.ts";
 import { failedSeeds, range, runSeeds } from "./seeds.ts";
 import { simulate } from "./simulation.ts";
 import { explain, Tally } from "./summary.ts";
 
 const text = { type: "string" } as const;
-const { values } = parseArgs({
+const { values } = programOptions({
   options: { seed: text, seeds: text, from: text, within: text, threads: text, trace: { type: "boolean" } },
 });
 

@@ -6,10 +6,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import type * as open from "../../../src/store/open.ts";
 import type * as scripts from "../../../src/store/redis/scripts.ts";
 import { Secret } from "../../../src/values/secret.ts";
+import { programOptions } from "../../rig/program-options.ts";
 import { PATIENT } from "./benches.ts";
 import {
   differences,
@@ -171,7 +171,7 @@ export function documented(replace?: string): string {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
+  const { values } = programOptions({
     options: { tree: { type: "string", default: "." }, write: { type: "boolean", default: false } },
   });
   const of = (file: string) => import(pathToFileURL(resolve(values.tree, file)).href);
