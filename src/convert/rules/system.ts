@@ -40,11 +40,12 @@ export function isBlank(text: string): boolean {
   return !INK.test(text);
 }
 
-/** A text without white space at its end. */
+/**
+ * A text without white space at its end, where `isBlank` decides what white space is. It tests no character by itself,
+ * because the client chooses how many there are.
+ */
 export function withoutBlankEnd(text: string): string {
-  let end = text.length;
-  while (end > 0 && isBlank(text.charAt(end - 1))) end -= 1;
-  return text.slice(0, end);
+  return text.slice(0, Math.max(text.trimEnd().length, text.lastIndexOf("\ufeff") + 1));
 }
 
 /** The text of a failed tool result, for a target that has no flag for it (rule 18). */
