@@ -3,7 +3,7 @@ import { ApiError, ask } from "./api.ts";
 import { useCallback, useLayoutEffect, useRef, useState } from "./view.ts";
 
 export interface AnswerState<T> {
-  /** The newest answer; it stays while it is loaded again. */
+  /** The newest answer; it stays while it is loaded again, and while that for another path is loaded. */
   readonly data: T | undefined;
   readonly refused: ApiError | undefined;
   readonly isLoading: boolean;
@@ -15,7 +15,7 @@ export interface AnswerState<T> {
 export function useAnswer<T>(path: string | undefined): AnswerState<T> {
   const [state, setState] = useState<Omit<AnswerState<T>, "reload">>(EMPTY);
   const [turn, setTurn] = useState(0);
-  // Before the page is painted: the answer for another path is not shown as if it were the one for this path.
+  // Before the page is painted: the answer for another path stays until this one comes, and must not look like the newest.
   useLayoutEffect(() => {
     if (path === undefined) return;
     const gone = new AbortController();

@@ -10,8 +10,7 @@ import { useEffect, useRef } from "./view.ts";
 export function useSignOut(path: string, onOut: (now: "none" | "ended") => void): Action<[]> {
   // The session ends at the gateway before the sign-out is answered, and other requests may be answered in between.
   const isLeaving = useRef(false);
-  useEffect(() => whenSignedOut(() => onOut(isLeaving.current ? "none" : "ended")), []);
-  return useAction(async () => {
+  const out = useAction(async () => {
     isLeaving.current = true;
     try {
       await ask(path, { method: "POST" });
@@ -23,4 +22,12 @@ export function useSignOut(path: string, onOut: (now: "none" | "ended") => void)
     }
     onOut("none");
   });
+  useEffect(() => {
+    whenSignedOut(() => {
+      // The next session is not told that an earlier sign-out was refused.
+      out.forget();
+      onOut(isLeaving.current ? "none" : "ended");
+    });
+  }, []);
+  return out;
 }

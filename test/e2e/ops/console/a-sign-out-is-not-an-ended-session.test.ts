@@ -53,3 +53,17 @@ test("signing out of a session that has ended already leaves no error for the ne
   await settled(page);
   assert.equal(await page.getByRole("alert").count(), 0);
 });
+
+test("a sign-out that did not reach the gateway leaves no error for the next session", async (t) => {
+  const { page, context, token } = await openOperator(t);
+  await settled(page);
+  await page.route("**/session/end", (route) => route.abort());
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("alert").waitFor();
+  await context.clearCookies();
+  await page.getByRole("link", { name: "Upstreams", exact: true }).click();
+  await page.getByText("Your session has ended.").waitFor();
+  await signIn(page, token);
+  await settled(page);
+  assert.equal(await page.getByRole("alert").count(), 0);
+});

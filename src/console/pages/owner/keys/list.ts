@@ -16,11 +16,12 @@ const STATUSES = ["all", "normal", "suspended", "revoked"] as const;
 export function KeyList({ session, place }: PageProps): VNode {
   const asked = { search: given(place, "search"), status: given(place, "status"), cursor: given(place, "cursor") };
   const query = new URLSearchParams(Object.entries(asked).filter((entry): entry is [string, string] => !!entry[1]));
-  const keys = useAnswer<KeyListAnswer>(`/accounts/${encodeURIComponent(session.account)}/keys?${query}`);
   const spend = useAnswer<KeySpendAnswer>("/key-spend");
-  const { search, status, cursor } = asked;
+  const [turn, setTurn] = useState(0);
+  const { search, status } = asked;
+  const path = `/accounts/${encodeURIComponent(session.account)}/keys?${query}`;
   const again = () => {
-    keys.reload();
+    setTurn((now) => now + 1);
     spend.reload();
   };
   return html`<div class="row apart">
@@ -28,10 +29,27 @@ export function KeyList({ session, place }: PageProps): VNode {
       <a class="button main" href=${hrefOf(["keys", "new"])}>${W.create}</a>
     </div>
     <${Search} key=${`${search}|${status}`} search=${search ?? ""} status=${status ?? "all"} onAgain=${again} />
-    <${Awaited} loaded=${{ ...keys, reload: again }}>${({ items, next }: KeyListAnswer) => html`<section class="panel">
+    <${Found} key=${`found ${turn} ${query}`} path=${path} asked=${asked} spend=${spend.data} onAgain=${again} />`;
+}
+
+interface FoundProps {
+  /** Of the API, for this page of keys. */
+  readonly path: string;
+  readonly asked: Readonly<Record<"search" | "status" | "cursor", string | undefined>>;
+  readonly spend: KeySpendAnswer | undefined;
+  readonly onAgain: () => void;
+}
+
+function Found({ path, asked, spend, onAgain }: FoundProps): VNode {
+  const keys = useAnswer<KeyListAnswer>(path);
+  const { search, status, cursor } = asked;
+  return html`<${Awaited} loaded=${{ ...keys, reload: onAgain }}>${({
+    items,
+    next,
+  }: KeyListAnswer) => html`<section class="panel">
       <${Table}
         caption=${W.title}
-        columns=${columnsFor(spend.data)}
+        columns=${columnsFor(spend)}
         rows=${items}
         keyOf=${(key: ListedKeyAnswer) => key.id}
         empty=${search || status || cursor ? W.noneFound : W.none}

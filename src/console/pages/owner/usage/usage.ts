@@ -41,7 +41,7 @@ export function Usage({ session, place }: PageProps): VNode {
     ${
       view === "requests"
         ? html`<${Lines} key=${`${span.since}${span.until}`} span=${span} keyNames=${keyNames} query=${place.query} />`
-        : html`<${Sums} span=${span} by=${view} keyNames=${keyNames} />`
+        : html`<${Sums} key=${`${span.since}${span.until}`} span=${span} by=${view} keyNames=${keyNames} />`
     }`;
 }
 
