@@ -37,8 +37,11 @@ export class ResponsesOutput extends StreamOutput {
    * are counted. OpenAI's own servers send its beginning with the opening form.
    */
   readonly #counted = new Map<number, number>();
-  /** Indexes of calls whose names are counted. */
-  readonly #named = new Set<number>();
+  /**
+   * The calls whose opening form is counted: by their index, the characters of its arguments. Usually it has only a name;
+   * some servers send everything in it, and again in the final form.
+   */
+  readonly #opened = new Map<number, number>();
   /** Calls of hosted tools among the items. */
   readonly hostedCalls = new HostedCalls();
 
@@ -76,15 +79,20 @@ export class ResponsesOutput extends StreamOutput {
     if (counted !== undefined) return this.produced.opaque(sealed.slice(counted));
     const found = countItem(this.produced, this.#uncounted(place, item));
     if (!found) return false;
-    // The opening form of a call contains only its name.
+    // Most of a call comes after its opening form.
     if (isLast || !CALL_ITEM.test(textOf(item.type) ?? "")) this.#note(place, sealed.length);
-    else if (typeof place === "number" && this.#named.size < ITEMS_MAX) this.#named.add(place);
+    else if (typeof place === "number" && this.#opened.size < ITEMS_MAX) {
+      this.#opened.set(place, (textOf(item.arguments) ?? textOf(item.input) ?? "").length);
+    }
     return true;
   }
 
-  /** A call without its name if that is counted already. */
+  /** A call without what is counted of its opening form. */
   #uncounted(place: unknown, item: JsonObject): JsonObject {
-    return typeof place === "number" && this.#named.has(place) ? { ...item, name: undefined } : item;
+    const opened = typeof place === "number" ? this.#opened.get(place) : undefined;
+    if (opened === undefined) return item;
+    const rest = (value: unknown) => textOf(value)?.slice(opened);
+    return { ...item, name: undefined, arguments: rest(item.arguments), input: rest(item.input) };
   }
 
   /**

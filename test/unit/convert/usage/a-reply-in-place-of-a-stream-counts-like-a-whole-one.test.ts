@@ -1,7 +1,7 @@
 /**
  * Without a count of the server, what the model has produced is charged, and it is the same whether the reply comes as
- * a stream or whole (docs/translation-rules.md rule 53): a name, or sealed reasoning, that a stream sends twice counts
- * once, and a call without arguments costs its name only.
+ * a stream or whole (docs/translation-rules.md rule 53): a name, arguments or sealed reasoning that a stream sends twice
+ * count once, and a call without arguments costs its name only.
  */
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -73,4 +73,20 @@ for (const client of PROTOCOL_NAMES) {
     ]);
     assert.deepEqual(streamCounts(client, "responses", stream), wholeCounts(client, "responses", RESPONSE));
   });
+
+  for (const [what, call] of [
+    ["arguments", { ...CALL, arguments: '{"city":"Paris"}' }],
+    ["input", { type: "custom_tool_call", id: "ct_1", call_id: "c1", name: "look", input: "Paris" }],
+  ] as const) {
+    test(`${client}: ${what} that the opening form of a call has already count once`, () => {
+      const response = { ...RESPONSE, output: [call] };
+      const stream = sse("responses", [
+        { type: "response.created", sequence_number: 0, response: { id: "r", output: [] } },
+        { type: "response.output_item.added", sequence_number: 1, output_index: 0, item: call },
+        { type: "response.output_item.done", sequence_number: 2, output_index: 0, item: call },
+        { type: "response.completed", sequence_number: 3, response },
+      ]);
+      assert.deepEqual(streamCounts(client, "responses", stream), wholeCounts(client, "responses", response));
+    });
+  }
 }
