@@ -39,6 +39,7 @@ const FORMS = [
   // The type is known, but what it stands for is not among its members.
   { type: "video", image_url: PIXEL, frames: url },
   { type: "file", image_url: PIXEL, file: url },
+  { type: "document", source: { type: "text", media_type: "text/plain", data: "a" }, image_url: PIXEL, pages: url },
   // A server may take either the bytes or the address.
   { type: "input_file", file_data: WORD.file_data, file_url: url },
 ];

@@ -67,11 +67,15 @@ test("pixels under a name that some servers read as this one, or named twice, ar
   const account = await here.account();
   const sent = here.simulator.count;
   const image = `"type":"image_url","image_url":{"url":"${url}"}`;
-  for (const pixels of ['"Min_Pixels":1', '"minPixels":1', `"min_pixels":${MOST},"min_pixels":1`]) {
+  const resized = (name: string) => [`"${name}":3584,"${name}":1`, `"${name.replace("_", "")}":3584`];
+  for (const pixels of [
+    ...['"Min_Pixels":1', '"minPixels":1', `"min_pixels":${MOST},"min_pixels":1`],
+    ...[...resized("resized_height"), ...resized("resized_width")],
+  ]) {
     const said = `{"role":"user","content":[{${image},${pixels}}]}`;
     const reply = await ask(here, "chat", account.key, {}, { raw: `{"model":"chat-1","messages":[${said}]}` });
     assert.equal(reply.status, 400, pixels);
-    assert.match((await errorOf(reply)).message, /"content\[\]\.min_?pixels"/i);
+    assert.match((await errorOf(reply)).message, /"content\[\]\.(?:min_?pixels|resized_?(?:height|width))"/i);
   }
   assert.equal(here.simulator.count, sent);
   await assertAtRest(here, account);
