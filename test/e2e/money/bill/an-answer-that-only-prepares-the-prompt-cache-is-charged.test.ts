@@ -68,9 +68,14 @@ for (const [protocol, body] of [
   });
 }
 
-test("chat: without a choice an answer to any other request is a failure, and costs its client nothing", async () => {
-  here.simulator.program({ body: CHAT }, { times: 10 });
-  const [status, kind] = await chargeFor("chat", {});
-  assert.notEqual(status, 200);
-  assert.equal(kind, "absorbed");
-});
+for (const [asked, fields] of [
+  ["any other request", {}],
+  ["a request that says that it is no preparation", { prompt_cache_options: { prewarm: false } }],
+] as const) {
+  test(`chat: without a choice an answer to ${asked} is a failure, and costs its client nothing`, async () => {
+    here.simulator.program({ body: CHAT }, { times: 10 });
+    const [status, kind] = await chargeFor("chat", fields);
+    assert.notEqual(status, 200);
+    assert.equal(kind, "absorbed");
+  });
+}

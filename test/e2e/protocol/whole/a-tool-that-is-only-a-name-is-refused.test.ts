@@ -64,6 +64,7 @@ const REFUSED: readonly (readonly [Protocol, param: string, Fields])[] = [
   ["responses", "input[0].tools[0]", itemed({ type: "tool_search_output", execution: "client", tools: [NAME] })],
   ["responses", "input[0].tools[0]", itemed({ ...HI, tools: [NAME] })],
   ["messages", "messages.1.content.0.tool", changed({ type: "tool_addition", tool: NAME })],
+  ["messages", "messages.1.content.0.tool", changed({ type: "tool_removal", tool: NAME })],
   ["messages", "messages.1.content.0.tool.0", changed({ type: "tool_addition", tool: [NAME] })],
   [
     "messages",

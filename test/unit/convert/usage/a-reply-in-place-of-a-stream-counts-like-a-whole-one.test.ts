@@ -89,4 +89,15 @@ for (const client of PROTOCOL_NAMES) {
       assert.deepEqual(streamCounts(client, "responses", stream), wholeCounts(client, "responses", response));
     });
   }
+
+  test(`${client}: the name of a call that comes whole only with the last event counts once`, () => {
+    const called = { ...CALL, arguments: '{"a":1}' };
+    const response = { ...RESPONSE, output: [called] };
+    const stream = sse("responses", [
+      { type: "response.created", sequence_number: 0, response: { id: "r", output: [] } },
+      { type: "response.output_item.added", sequence_number: 1, output_index: 0, item: CALL },
+      { type: "response.completed", sequence_number: 2, response },
+    ]);
+    assert.deepEqual(streamCounts(client, "responses", stream), wholeCounts(client, "responses", response));
+  });
 }
