@@ -45,6 +45,15 @@ test("messages: reasoning after the beginning of an answer is left out, and that
   assert.deepEqual(ignored, ["input.reasoning"]);
 });
 
+test("messages: only the reasoning at the end is left out, not what was said before other reasoning", () => {
+  const { list } = sent("messages", true, ["thought", "said", "thought", "said", "thought"]);
+  const text = { type: "text", text: "so" };
+  assert.deepEqual(list.at(-1), {
+    role: "assistant",
+    content: [NATIVE.messages, text, NATIVE.messages, text],
+  });
+});
+
 test("responses: a turn of nothing but reasoning is left out", () => {
   const { list, ignored } = sent("responses", false, ["thought"]);
   assert.deepEqual(list, [{ type: "message", ...ASKED }]);
