@@ -59,10 +59,10 @@ export class MediaCount {
    */
   see({ node, under }: Met, mayWeigh: boolean): void {
     const before = this.pieces.length;
-    const hasFile = mayWeigh && this.#weigh(node);
+    const weighed = mayWeigh ? this.#weigh(node) : undefined;
     const listed = mayWeigh ? listedImages(node) : 0;
     if (PART_LISTS.has(under)) {
-      const kind = unmeasured(node, mayWeigh ? { hasFile, hasAny: this.pieces.length > before } : undefined);
+      const kind = unmeasured(node, MESSAGE_LISTS.has(under), weighed);
       // What a part of images is expected to show is in its list.
       if (kind === "image" && listed === 0) this.#unknown(kind);
       if (kind === "file" && !this.pieces.slice(before).some(isUnknownFile)) this.#unknown(kind);
@@ -70,23 +70,28 @@ export class MediaCount {
     for (let left = listed; left > 0; left--) this.#unknown("image");
   }
 
-  /** @returns whether there is anything besides images. */
-  #weigh(node: JsonObject): boolean {
-    const { image_url: image } = node;
+  #weigh(node: JsonObject): Weighed {
+    const before = this.pieces.length;
+    const { image_url: image, source } = node;
+    if (isObject(source) && node.type === "image") this.#seeSource(node, source);
     if (image !== undefined && image !== null) this.#weighImage(node, "image_url");
     // Extensions of some servers, and the results of image generation.
     const { image: other } = node;
     if (typeof other === "string" || (isObject(other) && isGiven(other.url))) this.#weighImage(node, "image");
     const images = this.pieces.length;
-    if (typeof node.document_url === "string") this.#add("file", node, "document_url");
+    if (isGiven(node.document_url)) this.#add("file", node, "document_url");
     if (node.type === "image_generation_call" && typeof node.result === "string") this.#add("image", node, "result");
     if (typeof node.input_audio === "string") this.#add("file", node, "input_audio", "audio");
     else if (isGiven(node.input_audio)) this.#add("file", node.input_audio, "data", "audio");
-    if (isObject(node.file)) this.#add("file", node.file, "file_data");
-    else if (node.type === "input_file") this.#add("file", node, "file_data");
-    if (isObject(node.source)) this.#seeSource(node, node.source);
+    if (isObject(node.file)) {
+      this.#add("file", node.file, "file_data");
+      if (hasAddress(node.file)) this.#unknown("file");
+    }
+    const isInput = node.type === "input_file";
+    if (isInput && (!isObject(node.file) || isGiven(node.file_data))) this.#add("file", node, "file_data");
+    if (isObject(source) && node.type !== "image") this.#seeSource(node, source);
     if (isGiven(node.audio_url) || isGiven(node.video_url) || holdsRecording(node)) this.#unknown("file");
-    return this.pieces.length > images;
+    return { hasImage: images > before, hasFile: this.pieces.length > images };
   }
 
   /** The image of this member: an address, base64, or an object with one of them. `listedImages` counts lists. */
@@ -169,7 +174,8 @@ function listedImages(node: JsonObject): number {
 }
 
 function isVisited(one: unknown): boolean {
-  return isObject(one) && Object.keys(one).some((name) => MEDIA_NAMES.has(name));
+  // An entry with an address is an image, whatever else it has.
+  return isObject(one) && !isGiven(one.url) && Object.keys(one).some((name) => MEDIA_NAMES.has(name));
 }
 
 interface Base64Text {
@@ -376,31 +382,50 @@ const TEXT_TYPES: ReadonlySet<string> = new Set(
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image", "image_url", "input_image", "computer_screenshot"]);
 
-/** Types of parts whose media is in a member that is weighed. */
-const FILE_TYPES: ReadonlySet<string> = new Set(
-  "file input_file document document_url input_audio audio audio_url video video_url".split(" "),
-);
+/** Types of parts whose media is weighed, and the member that has it: what is in others does not stand for it. */
+const FILE_TYPES: ReadonlyMap<string, string> = new Map([
+  ["file", "file"],
+  ["input_file", "file_data"],
+  ["document", "source"],
+  ["document_url", "document_url"],
+  ["input_audio", "input_audio"],
+]);
 
+/** Lists of messages and items. A message has a role instead of a type; a part with a role is still a part. */
+const MESSAGE_LISTS: ReadonlySet<string> = new Set(["messages", "input"]);
+
+/** What was weighed of a part. */
 interface Weighed {
-  readonly hasAny: boolean;
-  /** Whether anything besides images was weighed. */
+  readonly hasImage: boolean;
   readonly hasFile: boolean;
 }
 
 /**
  * What a part may hold besides what was weighed of it: nothing, an image, or a file. Every unknown type is a file,
  * because a member that nobody knows may be larger than one that is weighed.
+ * @param isItem whether it is in a list of messages or items.
  * @param weighed undefined: no member of the part may hold media.
  */
-function unmeasured(node: JsonObject, weighed: Weighed | undefined): MediaPiece["kind"] | undefined {
+function unmeasured(node: JsonObject, isItem: boolean, weighed: Weighed | undefined): MediaPiece["kind"] | undefined {
   const { type, source } = node;
   // A server may take the address although the part also has the bytes of a file.
   if (weighed && isGiven(node.file_url)) return "file";
-  if (typeof type !== "string") return weighed && !isGiven(node.role) ? untypedKind(node) : undefined;
+  if (typeof type !== "string") return weighed && !(isItem && isGiven(node.role)) ? untypedKind(node) : undefined;
   if (TEXT_TYPES.has(type) || type.endsWith("_error")) return undefined;
-  if (IMAGE_TYPES.has(type)) return weighed?.hasAny ? undefined : "image";
-  if (type === "document" && isObject(source) && !weighed?.hasAny) return undefined;
-  return weighed?.hasFile && FILE_TYPES.has(type) ? undefined : "file";
+  if (IMAGE_TYPES.has(type)) return weighed?.hasImage ? undefined : "image";
+  if (type === "document" && isObject(source) && !weighed?.hasImage && !weighed?.hasFile) return undefined;
+  return weighed?.hasFile && isShown(node, FILE_TYPES.get(type)) && !hasAddress(node) ? undefined : "file";
+}
+
+/** Whether a part has this member in a form that is weighed. */
+function isShown(node: JsonObject, name: string | undefined): boolean {
+  if (name === undefined) return false;
+  return name === "file" || name === "source" ? isObject(node[name]) : isGiven(node[name]);
+}
+
+/** Whether an object names the address of a file besides its bytes. */
+function hasAddress({ file_url: url, file_uri: uri, url: other }: JsonObject): boolean {
+  return [url, uri, other].some(isGiven);
 }
 
 /** What a part without a type may hold by the names of its members; a message has a role instead of a type. */
