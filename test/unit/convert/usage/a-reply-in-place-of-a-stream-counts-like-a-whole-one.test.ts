@@ -90,6 +90,21 @@ for (const client of PROTOCOL_NAMES) {
     });
   }
 
+  test(`${client}: sealed reasoning counts once although its summary comes between its two forms`, () => {
+    const begun = { ...REASONING, encrypted_content: SEALED.slice(0, 80) };
+    const done = { ...REASONING, summary: [{ type: "summary_text", text: "so" }] };
+    const response = { ...RESPONSE, output: [done] };
+    const place = { item_id: "rs_1", output_index: 0, summary_index: 0 };
+    const stream = sse("responses", [
+      { type: "response.created", sequence_number: 0, response: { id: "r", output: [] } },
+      { type: "response.output_item.added", sequence_number: 1, output_index: 0, item: begun },
+      { type: "response.reasoning_summary_text.delta", sequence_number: 2, ...place, delta: "so" },
+      { type: "response.output_item.done", sequence_number: 3, output_index: 0, item: done },
+      { type: "response.completed", sequence_number: 4, response },
+    ]);
+    assert.deepEqual(streamCounts(client, "responses", stream), wholeCounts(client, "responses", response));
+  });
+
   test(`${client}: the name of a call that comes whole only with the last event counts once`, () => {
     const called = { ...CALL, arguments: '{"a":1}' };
     const response = { ...RESPONSE, output: [called] };
