@@ -49,6 +49,14 @@ for (const part of [{ input_image: url }, { input_image: { url } }, { text: "a",
   });
 }
 
+test("a file of a known size is held by it, as in a part of type file", async () => {
+  const file = { file_data: Buffer.from("hello").toString("base64"), filename: "a.txt" };
+  const known = await heldFor({ type: "file", file });
+  const found = await heldFor({ file });
+  assert.ok(known - found < TEXT && found - known < TEXT, `${found} is held, not ${known}`);
+  assert.ok(known < (await heldFor({ type: "file", file: { url } })));
+});
+
 test("a text with the name of its document, and empty members, are held as text", async () => {
   const usual = await heldFor({ type: "text", text: "a" });
   for (const more of [{ document: "a.txt" }, { file: "a.txt" }, { file_url: null }]) {
