@@ -5,6 +5,7 @@
 
 import type { AccountTag } from "../../values/key.ts";
 import { nanoUsd } from "../../values/money.ts";
+import { issuedAtMs, type RequestId } from "../../values/request-id.ts";
 import type { AdmitAsk, AdmitRefused, Admitted } from "../admission.ts";
 import {
   type AdmissionFacts,
@@ -59,11 +60,12 @@ export function admit(context: Context, ask: AdmitAsk): Admitted | AdmitRefused 
 }
 
 /**
- * Whether a request that has a key was killed with its process before its OPEN was in the journal: it has no hold here,
- * and what the journal knows of earlier processes is settled. Nothing will settle it, and nothing was charged.
+ * Whether a request that has a key was killed with its process before its OPEN was in the journal: it is older than this
+ * process, it has no hold here, and what the journal knows of earlier processes is settled. Nothing will settle it, and
+ * nothing was charged. A running request of this process may also be without its hold, if the clock was ahead for a time.
  */
-function isGone(context: Context, { holds }: Live, requestId: string): boolean {
-  return !holds.has(requestId) && context.isRecovered();
+function isGone(context: Context, { holds }: Live, requestId: RequestId): boolean {
+  return !holds.has(requestId) && issuedAtMs(requestId) < context.openedAtMs && context.isRecovered();
 }
 
 /** The earlier answer to this request id, while its hold or its settled mark exists. */

@@ -34,12 +34,15 @@ export class Context {
   readonly notices: NoticeWriter | undefined;
   /** Whether everything that the journal kept of earlier processes is in this store (`OpenOptions.isRecovered`). */
   readonly isRecovered: () => boolean;
+  /** When this process opened the store, by the store's clock. */
+  readonly openedAtMs: number;
 
   constructor(db: Database, now: () => number, notices?: NoticeWriter, isRecovered = () => false) {
     this.db = db;
     this.notices = notices;
     this.isRecovered = isRecovered;
     this.#now = now;
+    this.openedAtMs = this.nowMs();
   }
 
   /** The store's clock, milliseconds since the epoch; read once per operation. */

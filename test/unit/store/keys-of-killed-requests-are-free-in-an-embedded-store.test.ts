@@ -3,6 +3,7 @@
  * their holds. When the journal's charges are settled, a key without a hold belongs to a request that will never end.
  */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import test from "node:test";
 import type { AdmitAsk } from "../../../src/store/admission.ts";
 import { openStore } from "../../../src/store/open.ts";
 import type { AccountTag } from "../../../src/values/key.ts";
+import { newRequestId } from "../../../src/values/request-id.ts";
 import { admitAsk, admitted, causeOf, DAY_MS, hashOf, makeAccount, ridOf, settleAsk } from "./asks.ts";
 
 const NOW_MS = 1_800_000_000_000;
@@ -49,4 +51,21 @@ test("a running request of an earlier process keeps its key until the journal is
     [ridOf(1), "streamed"],
     [ridOf(5), "running"],
   ]);
+});
+
+test("a clock that was ahead for a time, so that holds expired, frees no key of a request of this process", async (t) => {
+  const dir = mkdtempSync(join(tmpdir(), "tollgate-keys-"));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  let nowMs = NOW_MS;
+  const store = await openStore({ kind: "embedded", dir }, { now: () => nowMs, isRecovered: () => true });
+  t.after(() => store.close());
+  const tag = await makeAccount(store, "Running");
+  const next = () => ({ ...keyed(tag, 1), requestId: newRequestId(nowMs, randomBytes) });
+  nowMs += 1_000;
+  admitted(await store.admit(next()));
+  nowMs += 3_600_000;
+  admitted(await store.admit({ ...next(), idempotency: undefined }));
+  assert.deepEqual((await store.inspect(tag))?.holds.length, 1, "the first hold has expired");
+  nowMs -= 3_600_000;
+  assert.equal(causeOf(await store.admit(next())), "idempotency_in_progress");
 });
