@@ -11,7 +11,7 @@ import type { ClientRequest } from "../exchange.ts";
 
 /** The members of a body that contain parts or tools. */
 const ROOTS: Readonly<Record<Protocol, readonly string[]>> = {
-  chat: ["messages", "tools", "prediction"],
+  chat: ["messages", "tools", "functions", "prediction"],
   messages: ["system", "messages", "tools"],
   responses: ["instructions", "input", "tools"],
 };
@@ -152,7 +152,7 @@ interface StatePlace {
 
 /** Searches without recursion, because the client chooses the depth (docs/failure-model.md row 44). */
 function firstStatePart(root: unknown, rootPath: string): RefusedPlace | undefined {
-  const isTool = rootPath === "tools";
+  const isTool = rootPath === "tools" || rootPath === "functions";
   if (!(isTool && holdsName(root)) && !mayHoldStatePart(root)) return undefined;
   const stack: StatePlace[] = [{ value: root, path: rootPath, isTool, isOffer: isTool, isItem: rootPath === "input" }];
   for (let next = stack.pop(); next; next = stack.pop()) {

@@ -57,6 +57,7 @@ const grouped = (tools: unknown): Fields => ({ type: "namespace", name: "n", des
 
 const REFUSED: readonly (readonly [Protocol, param: string, Fields])[] = [
   ...PROTOCOL_LIST.map((protocol) => [protocol, "tools[1][0]", { tools: [OWN[protocol], [NAME]] }] as const),
+  ["chat", "functions[1]", { tools: undefined, functions: [{ name: "own" }, NAME] }],
   ["responses", "tools[0].tools[0]", { tools: [grouped([NAME])] }],
   ["responses", "input[0].tools[0]", additional([NAME])],
   ["responses", "input[0].tools", additional(NAME)],
@@ -95,6 +96,7 @@ for (const [protocol, param, fields] of REFUSED) {
 }
 
 const PASSED: readonly (readonly [what: string, Protocol, Fields])[] = [
+  ["a function of the old form", "chat", { functions: [{ name: "own", parameters: { type: "object" } }] }],
   [
     "a reference by name",
     "messages",
