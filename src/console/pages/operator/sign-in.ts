@@ -21,9 +21,10 @@ export function OperatorSignIn({ isEnded, onEntered }: OperatorSignInProps): VNo
   const words = T.operator.signIn;
   const enter = useAction(async () => {
     await ask("/session", { method: "POST", body: { token: token.trim() } }).catch((error: unknown) => {
-      // The gateway's words are for programs too; where the token is, is said below its field.
+      // The gateway's words are for programs too; where the token is, is said below its field. The code is one without a
+      // translated remedy.
       throw error instanceof ApiError && error.code === "wrong_token"
-        ? new ApiError(error.status, error.code, words.wrongToken, "")
+        ? new ApiError(error.status, "not_the_token", words.wrongToken, "")
         : error;
     });
     // Otherwise a browser that did not keep the cookie would show this page again without an explanation.

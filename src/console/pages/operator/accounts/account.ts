@@ -39,7 +39,7 @@ export function AccountPage({ session, name }: AccountProps): VNode {
         <${Figure} title=${W.noticeBelow}>${data.notify_below_usd === null ? W.asConfigured : usd(data.notify_below_usd)}</${Figure}>
       </dl>
       <${AccountActions} account=${data} session=${session} onDone=${done} />
-      ${Object.keys(data.labels).length > 0 && html`<p>${W.labels}: ${Object.entries(data.labels).map(([label, value]) => html`<span class="badge label">${label}=<bdi>${value}</bdi></span> `)}</p>`}
+      ${Object.keys(data.labels).length > 0 && html`<p>${W.labels}${T.common.colon}${Object.entries(data.labels).map(([label, value]) => html`<span class="badge label">${label}=<bdi>${value}</bdi></span> `)}</p>`}
       <${Budgets} uses=${data.budgets} />
       <section><h2>${W.cards}</h2><${Cards} of=${data} /></section>
       <${Keys} account=${data} session=${session} />`}</${Awaited}>

@@ -83,7 +83,7 @@ function WriteForm(props: WriteProps & { readonly onClose: () => void }): VNode 
 const MEMBER = /^`(?:\w+\.)*(\w+)(?:\[\d+\])?`/;
 
 /** A refusal that names a field by its label, as the form does, in place of the API's member. */
-function byField(error: unknown, fields: readonly WriteField[]): unknown {
+export function byField(error: unknown, fields: readonly WriteField[]): unknown {
   if (!(error instanceof ApiError) || error.code !== "malformed") return error;
   const [member = "", name = ""] = MEMBER.exec(error.message) ?? [];
   const isIts = (field: WriteField) => field.name === name || name.startsWith(`${field.name}_`);

@@ -8,13 +8,20 @@ import { html, useState, type VNode } from "../../parts/view.ts";
 import { Badge, Button, Form, Table } from "../../parts/widgets.ts";
 import { T } from "../../texts/texts.ts";
 import { State } from "../common/words.ts";
-import { choices, Input, type Typed } from "../common/write.ts";
+import { byField, choices, Input, type Typed, type WriteField } from "../common/write.ts";
 import type { OperatorPageProps } from "../session.ts";
 
 type StepRow = ExplanationAnswer["steps"][number];
 type ExplainedRoute = ExplanationAnswer["routes"][number];
 const W = T.operator.explain;
 const PROTOCOLS = ["chat", "messages", "responses"];
+const FIELDS: readonly WriteField[] = [
+  { name: "key_id", label: W.keyId, hint: W.keyIdHint },
+  { name: "model", label: T.operator.model, hint: W.modelHint },
+  { name: "protocol", label: W.protocol, options: choices(PROTOCOLS) },
+  { name: "max_tokens", label: W.maxTokens, hint: W.maxTokensHint, type: "number" },
+  { name: "input_bytes", label: W.inputBytes, hint: W.inputBytesHint, type: "number" },
+];
 
 export function Explain({ session, place }: OperatorPageProps): VNode {
   const [typed, setTyped] = useState<Typed>({
@@ -34,18 +41,15 @@ export function Explain({ session, place }: OperatorPageProps): VNode {
       protocol: typed.protocol,
       ...Object.fromEntries(numbers.map((name) => [name, Number(typed[name])])),
     };
-    setAnswer(await ask<ExplanationAnswer>("/explain", { method: "POST", body }));
+    setAnswer(
+      await ask<ExplanationAnswer>("/explain", { method: "POST", body }).catch((error: unknown) => {
+        throw byField(error, FIELDS);
+      }),
+    );
   });
-  const fields = [
-    { name: "key_id", label: W.keyId, hint: W.keyIdHint },
-    { name: "model", label: T.operator.model, hint: W.modelHint },
-    { name: "protocol", label: W.protocol, options: choices(PROTOCOLS) },
-    { name: "max_tokens", label: W.maxTokens, hint: W.optional, type: "number" as const },
-    { name: "input_bytes", label: W.inputBytes, hint: W.optional, type: "number" as const },
-  ];
   return html`<h1>${W.title}</h1><p class="faint">${W.words}</p>
     <${Form} action=${explain} onSubmit=${() => explain.run()}>
-      ${fields.map((field) => html`<${Input} field=${field} value=${typed[field.name]} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
+      ${FIELDS.map((field) => html`<${Input} field=${field} value=${typed[field.name] ?? ""} onValue=${(value: string) => setTyped((old: Typed) => ({ ...old, [field.name]: value }))} />`)}
       <${Button} kind="main" isRunning=${explain.isRunning}>${W.ask}</${Button}>
     </${Form}>
     ${answer && html`<${Explained} answer=${answer} />`}`;

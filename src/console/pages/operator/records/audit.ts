@@ -22,12 +22,19 @@ const W = T.operator.records;
 
 const DEEDS: Readonly<Record<string, string>> = T.operator.deeds;
 const FACTS: Readonly<Record<string, string>> = T.operator.factNames;
+const WAYS: Readonly<Record<string, string>> = T.owner.access.methods;
 const CAUSES: Readonly<Record<string, string>> = T.operator.causes;
 
 /** A gateway of another version may have other actions; those are shown by the API's name. */
 const deedOf = ({ what }: AuditLineAnswer): string => DEEDS[what] ?? what;
 
 const causeOf = ({ cause }: AuditLineAnswer): string => (cause === null ? "" : (CAUSES[cause] ?? cause));
+
+/** Lists are given as the number of their entries, in English. */
+const factOf = (name: string, value: string): string => {
+  const [, entries] = /^(\d+) named$/.exec(value) ?? [];
+  return name === "way" ? (WAYS[value] ?? value) : entries ? W.entries(entries) : value;
+};
 
 /** What the search looks at: the line as it is shown, and the API's names. */
 const searched = (line: AuditLineAnswer): string =>
@@ -49,7 +56,7 @@ const COLUMNS = [
     cell: (row: AuditLineAnswer) =>
       Object.entries(row.facts).map(
         ([name, value]) =>
-          html`<small class="fact">${FACTS[name] ?? name.replaceAll("_", " ")}${T.common.colon}<bdi>${value}</bdi></small>`,
+          html`<small class="fact">${FACTS[name] ?? name.replaceAll("_", " ")}${T.common.colon}<bdi>${factOf(name, value)}</bdi></small>`,
       ),
   },
   {

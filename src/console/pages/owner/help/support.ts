@@ -50,5 +50,7 @@ function textOf(account: string, facts: { error: string; address: string; model:
     [words.groupName, facts.group],
     [words.errorText, facts.error],
   ];
-  return lines.map(([title, text]) => `${title}: ${text.replaceAll(KEY, "sk-…").trim() || words.unfilled}`).join("\n");
+  return lines
+    .map(([title, text]) => `${title}${T.common.colon}${text.replaceAll(KEY, "sk-…").trim() || words.unfilled}`)
+    .join("\n");
 }

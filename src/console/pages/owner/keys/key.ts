@@ -59,7 +59,7 @@ function Facts({ of: key, spend }: { of: ListedKeyAnswer; spend: KeySpendAnswer 
   const spent = spend?.items.find(({ key_id }) => key_id === key.id);
   const { last_used: use } = key;
   const origin = use && [use.from && W.from(use.from), use.by && W.by(use.by)].filter(Boolean).join(" ");
-  return html`<p class="row"><span class="mono">${key.id}</span><${CopyButton} text=${key.id} label=${`${T.common.copy}: ${key.id}`} /></p>
+  return html`<p class="row"><span class="mono">${key.id}</span><${CopyButton} text=${key.id} label=${`${T.common.copy}${T.common.colon}${key.id}`} /></p>
     <dl class="figures small">
       <${Figure} title=${W.group}>${key.group}</${Figure}>
       <${Figure} title=${W.spend} hint=${spend && W.todayOf(usd(spent?.today_usd ?? "0.00"))}>${spend ? usd(spent?.usd ?? "0.00") : "…"}</${Figure}>

@@ -31,7 +31,7 @@ export function Setting({ title, work, children }: SettingProps): VNode {
     <${Form} action=${action} onSubmit=${() => action.run()}>
       ${children}
       <div class="row">
-        <${Button} kind="main" isRunning=${action.isRunning} label=${`${W.save}: ${title}`}>${W.save}</${Button}>
+        <${Button} kind="main" isRunning=${action.isRunning} label=${`${W.save}${T.common.colon}${title}`}>${W.save}</${Button}>
         <span role="status" class="good">${isSaved && W.saved}</span>
       </div>
     </${Form}>

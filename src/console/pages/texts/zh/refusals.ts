@@ -50,7 +50,7 @@ export const refusals: Texts["common"]["refusals"] = {
   too_many_values: ["此密钥同时有效的值过多。", "请等待旧值到期，或另行创建密钥并吊销此密钥。"],
   too_many_wrong_codes: ["此账户输入了过多无法兑换的兑换码，暂时不能继续兑换。"],
   too_many_wrong_tokens: ["令牌不是此网关的管理令牌，且此地址已多次输入错误。", "请输入正确的令牌，它随时有效。"],
-  unknown_account: ["没有这个账户。", "请重新加载页面：您可能已登录其他账户。"],
+  unknown_account: ["没有这个账户。", "请检查名称。如果这是您自己的账户，请重新加载页面：您可能已登录其他账户。"],
   unknown_batch: ["没有这个批次。"],
   unknown_card: ["配置中没有这种卡。"],
   unknown_code: ["没有这个兑换码。"],

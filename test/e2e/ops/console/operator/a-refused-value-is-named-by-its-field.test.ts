@@ -32,6 +32,15 @@ test("an amount, the second field of a form, a budget, and a member with another
   assert.deepEqual(complaints, []);
 });
 
+test("a request to explain", async (t) => {
+  const { open, page, complaints } = await openOperator(t);
+  await open("explain");
+  await page.getByLabel("Key id").fill("my-key");
+  await page.getByRole("button", { name: "Explain", exact: true }).click();
+  assert.match(await page.getByRole("alert").innerText(), /^“Key id” must be the id of a key/);
+  assert.deepEqual(complaints, []);
+});
+
 test("in Chinese, beside the Chinese words of the refusal", async (t) => {
   const { here, open, page } = await openOperator(t, { language: "zh-CN" });
   const { name } = await here.account();

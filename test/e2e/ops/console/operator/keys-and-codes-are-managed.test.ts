@@ -107,6 +107,7 @@ test("codes are created, saved once as a file, and voided", async (t) => {
 
   await page.getByRole("link", { name: "=cmd" }).click();
   await page.locator(".figure").filter({ hasText: "Redeemed" }).getByText("1").waitFor();
+  await page.getByText("the quotas of the redeemed codes").waitFor();
   assert.ok(!(await page.content()).includes(texts[1] ?? ""), "the codes are not shown again");
   await page.getByRole("button", { name: "Void", exact: true }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: "Void", exact: true }).click();

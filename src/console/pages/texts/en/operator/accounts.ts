@@ -174,7 +174,7 @@ export const codes = {
   voidCount: "Void",
   expiredCount: "Expired",
   spent: "Spent on them",
-  ofQuota: (quota: string) => `of a quota of ${quota}`,
+  ofQuota: (quota: string) => `of ${quota}, the quotas of the redeemed codes`,
   once: "These codes are shown only this once. Save or print them now.",
   codes: "Codes",
   print: "Print",

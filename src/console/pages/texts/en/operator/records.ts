@@ -17,6 +17,7 @@ export const records = {
   what: "What",
   target: "Target",
   facts: "Facts",
+  entries: (count: string) => `${count} named`,
   outcome: "Outcome",
   kind: "Kind",
   kinds: {

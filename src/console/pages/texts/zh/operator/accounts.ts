@@ -172,7 +172,7 @@ export const codes: Texts["operator"]["codes"] = {
   voidCount: "已作废",
   expiredCount: "已过期",
   spent: "卡上消费",
-  ofQuota: (quota: string) => `额度共 ${quota}`,
+  ofQuota: (quota: string) => `已兑换的额度共 ${quota}`,
   once: "这些兑换码只显示这一次，请立即保存或打印。",
   codes: "兑换码",
   print: "打印",

@@ -19,6 +19,7 @@ export const records: Texts["operator"]["records"] = {
   what: "操作",
   target: "对象",
   facts: "详情",
+  entries: (count: string) => `${count} 项`,
   outcome: "结果",
   kind: "类型",
   kinds: {
