@@ -150,7 +150,7 @@ test("refusals are shown in Chinese, and in the gateway's own words if they cont
   await page.getByText("逐个字符核对").waitFor();
   await page.goto(at(gateway, `keys/${keyId}`));
   await page.getByLabel("同时请求数").fill("6");
-  await page.getByRole("button", { name: "保存: 限制" }).click();
+  await page.getByRole("button", { name: "保存：限制" }).click();
   await page.getByText("超过了管理员设定的上限。").waitFor();
   await page.getByText("concurrency is above the operator's cap of 5.").waitFor();
   assert.deepEqual(complaints, []);
