@@ -29,6 +29,7 @@ export function AccountPage({ session, name }: AccountProps): VNode {
     setTurn((old: number) => old + 1);
   };
   return html`<p><a href=${hrefOf(["accounts"])}>← ${W.title}</a></p>
+    ${account.refused && !account.data && html`<h1>${name}</h1>`}
     <${Awaited} loaded=${account}>${(data: AccountWithCardsAnswer) => html`
       <div class="row"><h1>${data.name}</h1><${State} of=${data.status} /></div>
       <p class="faint">${W.facts(data.plan, instant(data.created_at), data.id)}</p>
@@ -43,7 +44,7 @@ export function AccountPage({ session, name }: AccountProps): VNode {
       <${Budgets} uses=${data.budgets} />
       <section><h2>${W.cards}</h2><${Cards} of=${data} /></section>
       <${Keys} account=${data} session=${session} />`}</${Awaited}>
-    <section><h2>${W.ledger}</h2><${Ledger} key=${turn} account=${name} /></section>`;
+    ${account.data && html`<section><h2>${W.ledger}</h2><${Ledger} key=${turn} account=${name} /></section>`}`;
 }
 
 const CARD_COLUMNS = [
