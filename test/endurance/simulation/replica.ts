@@ -70,13 +70,16 @@ export class Replica {
   readonly #clock: () => number;
   #replayedMs: number | undefined;
   #db = emptyTables();
-  #context = this.#newContext();
-  #store = embeddedOver(this.#context);
+  #context: Context;
+  #store: Store;
   #history: Done[] = [];
 
   /** @param clock the store's clock, milliseconds since the epoch. */
   constructor(clock: () => number) {
     this.#clock = clock;
+    // The store reads the clock when it is opened.
+    this.#context = this.#newContext();
+    this.#store = embeddedOver(this.#context);
   }
 
   get context(): Context {

@@ -197,7 +197,8 @@ test("row H7: a visitor whose wait ends without a place gets 503", async (t) => 
 test("row H7: a visitor who sends or reads too slowly loses its place", async (t) => {
   const { site, target } = await start(t, {
     siteLimits: { requestsMax: 2, waitMs: 60_000 },
-    limits: { requestTimeoutMs: 200, headersTimeoutMs: 100, checkingIntervalMs: 50, writeStallMs: 200 },
+    // Longer than a busy machine pauses: a request that is late before it reaches the site never has a place.
+    limits: { requestTimeoutMs: 3_000, headersTimeoutMs: 3_000, checkingIntervalMs: 50, writeStallMs: 200 },
   });
   const sends = new RawSocket(target).send(
     "PUT /slow HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\nContent-Length: 10\r\n\r\nbegun",
