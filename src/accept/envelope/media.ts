@@ -85,7 +85,8 @@ export class MediaCount {
     else if (isGiven(node.input_audio)) this.#add("file", node.input_audio, "data", "audio");
     if (isObject(node.file)) {
       this.#add("file", node.file, "file_data");
-      if (hasAddress(node.file)) this.#unknown("file");
+      // Without bytes the address is what was added.
+      if (isGiven(node.file.file_data) && hasAddress(node.file)) this.#unknown("file");
     }
     const isInput = node.type === "input_file";
     if (isInput && (!isObject(node.file) || isGiven(node.file_data))) this.#add("file", node, "file_data");
