@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere } from "../../../rig/gateway.ts";
-import { ask, assertAtRest, memoOf, usageLines } from "./asking.ts";
+import { heldForChat } from "./asking.ts";
 
 let here: GatewayHere;
 before(async () => {
@@ -13,15 +13,7 @@ before(async () => {
 });
 after(() => here.close());
 
-/** What is held for a request with this part, in nano-dollars. */
-async function heldFor(part: object): Promise<bigint> {
-  const account = await here.account();
-  const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content: [part] }] });
-  assert.equal(reply.status, 200, await reply.clone().text());
-  await reply.text();
-  await assertAtRest(here, account);
-  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
-}
+const heldFor = (part: object) => heldForChat(here, [{ role: "user", content: [part] }]);
 
 const url = "https://example.com/a";
 /** More than the text of these parts costs. */

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
-import { ask, assertAtRest, errorOf, memoOf, usageLines } from "./asking.ts";
+import { ask, assertAtRest, errorOf, heldForChat } from "./asking.ts";
 
 let here: GatewayHere;
 before(async () => {
@@ -81,15 +81,7 @@ test("pixels under a name that some servers read as this one, or named twice, ar
   await assertAtRest(here, account);
 });
 
-/** What is held for a request with this part, in nano-dollars. */
-async function heldFor(part: object): Promise<bigint> {
-  const account = await here.account();
-  const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content: [part] }] });
-  assert.equal(reply.status, 200, await reply.clone().text());
-  await reply.text();
-  await assertAtRest(here, account);
-  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
-}
+const heldFor = (part: object) => heldForChat(here, [{ role: "user", content: [part] }]);
 
 /** More than the text of the member costs. */
 const TEXT = 100_000n;

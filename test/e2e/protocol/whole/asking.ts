@@ -101,6 +101,16 @@ export function memoOf(line: LedgerLine | undefined): Memo {
   return JSON.parse(line.memo) as Memo;
 }
 
+/** What is held for a chat request with these messages, in nano-dollars; the request must be answered. */
+export async function heldForChat(here: GatewayHere, messages: readonly Fields[]): Promise<bigint> {
+  const account = await here.account();
+  const reply = await ask(here, "chat", account.key, { messages });
+  assert.equal(reply.status, 200, await reply.clone().text());
+  await reply.text();
+  await assertAtRest(here, account);
+  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
+}
+
 /** Recomputes a ledger line's amount from its memo alone. */
 export function recomputed(line: LedgerLine): bigint {
   return worthOf(memoOf(line));

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
-import { ask, assertAtRest, errorOf, type Fields, memoOf, usageLines } from "./asking.ts";
+import { ask, assertAtRest, errorOf, type Fields, heldForChat } from "./asking.ts";
 
 let here: GatewayHere;
 before(async () => {
@@ -22,6 +22,8 @@ before(async () => {
   });
 });
 after(() => here.close());
+
+const heldFor = (messages: readonly Fields[]) => heldForChat(here, messages);
 
 const URL = "https://x.test/a.png";
 /** One pixel. */
@@ -124,14 +126,4 @@ const IMAGE = 16_384n;
 function assertTokens(nano: bigint, tokens: bigint): void {
   const added = nano / 3_000n;
   assert.ok(added >= tokens && added < tokens + 200n, `${added} tokens`);
-}
-
-/** What is held for a request, in nano-dollars. */
-async function heldFor(messages: readonly Fields[]): Promise<bigint> {
-  const account = await here.account();
-  const reply = await ask(here, "chat", account.key, { messages });
-  assert.equal(reply.status, 200, await reply.clone().text());
-  await reply.text();
-  await assertAtRest(here, account);
-  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
 }

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import { type GatewayHere, startGatewayHere, testConfig } from "../../../rig/gateway.ts";
-import { ask, assertAtRest, type Fields, memoOf, usageLines } from "./asking.ts";
+import { type Fields, heldForChat } from "./asking.ts";
 
 /** The most tokens of a file. */
 const FILE = 3_000n;
@@ -27,15 +27,8 @@ before(async () => {
 after(() => here.close());
 
 /** What is held for a request with this part so many times, in nano-dollars. */
-async function heldFor(part: Fields, times: number): Promise<bigint> {
-  const account = await here.account();
-  const content = Array.from({ length: times }, () => part);
-  const reply = await ask(here, "chat", account.key, { messages: [{ role: "user", content }] });
-  assert.equal(reply.status, 200, await reply.clone().text());
-  await reply.text();
-  await assertAtRest(here, account);
-  return BigInt(memoOf((await usageLines(here, account)).at(-1)).hold as string);
-}
+const heldFor = (part: Fields, times: number) =>
+  heldForChat(here, [{ role: "user", content: Array.from({ length: times }, () => part) }]);
 
 const url = "https://example.com/a";
 const FORMS: readonly Fields[] = [
